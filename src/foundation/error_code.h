@@ -1,0 +1,97 @@
+// Every error has one name, and one row in error_table.cc that says what it means on the wire and to an operator.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace naru {
+
+// Values up to 999 are Kafka's wire codes under Kafka's names. From 1000 on they are ours and never leave the process:
+// the table gives the wire code that a client gets instead.
+enum class ErrorCode : int16_t {
+  unknown_server_error = -1,
+  none = 0,
+  offset_out_of_range = 1,
+  corrupt_message = 2,
+  unknown_topic_or_partition = 3,
+  invalid_fetch_size = 4,
+  leader_not_available = 5,
+  not_leader_or_follower = 6,
+  request_timed_out = 7,
+  broker_not_available = 8,
+  replica_not_available = 9,
+  message_too_large = 10,
+  network_exception = 13,
+  invalid_topic_exception = 17,
+  record_list_too_large = 18,
+  not_enough_replicas = 19,
+  not_enough_replicas_after_append = 20,
+  invalid_required_acks = 21,
+  topic_authorization_failed = 29,
+  cluster_authorization_failed = 31,
+  invalid_timestamp = 32,
+  unsupported_version = 35,
+  topic_already_exists = 36,
+  invalid_partitions = 37,
+  invalid_replication_factor = 38,
+  invalid_replica_assignment = 39,
+  invalid_config = 40,
+  not_controller = 41,
+  invalid_request = 42,
+  policy_violation = 44,
+  out_of_order_sequence_number = 45,
+  duplicate_sequence_number = 46,
+  invalid_producer_epoch = 47,
+  invalid_txn_state = 48,
+  transactional_id_authorization_failed = 53,
+  kafka_storage_error = 56,
+  unknown_producer_id = 59,
+  fetch_session_id_not_found = 70,
+  invalid_fetch_session_epoch = 71,
+  listener_not_found = 72,
+  topic_deletion_disabled = 73,
+  fenced_leader_epoch = 74,
+  unknown_leader_epoch = 75,
+  unsupported_compression_type = 76,
+  offset_not_available = 78,
+  invalid_record = 87,
+  throttling_quota_exceeded = 89,
+  unknown_topic_id = 100,
+  inconsistent_topic_id = 103,
+  inconsistent_cluster_id = 104,
+
+  malformed_request = 1000,  // bytes that do not decode; the connection is closed
+  io_error = 1001,           // the disk or the network said no; the outcome of a write is unknown
+  disk_full = 1002,
+  too_many_open_files = 1003,
+  not_found = 1004,      // it does not exist: never used for "could not read"
+  already_exists = 1005,
+  corrupt_data = 1006,   // bytes on disk whose checksum or shape is wrong
+  unsupported_format = 1007,  // bytes on disk written by a newer Naru, or not by Naru at all
+  invalid_argument = 1008,    // a value from a person: flag, file, environment
+  cancelled = 1009,
+  shutting_down = 1010,
+  unavailable = 1011,       // the coordination store did not answer: outcome unknown, read again before retrying
+  version_conflict = 1012,  // a compare of a coordination-store transaction did not hold
+  log_offline = 1013,       // a failed sync is final: this log takes no more writes until restart
+  out_of_memory_budget = 1014,
+};
+
+enum class LogLevel : uint8_t { debug, info, warn, error };
+
+struct ErrorRow {
+  ErrorCode code;
+  int16_t wire_code;          // what a Kafka client is told
+  std::string_view name;      // Kafka's spelling, or ours
+  bool retriable;             // a client may send the same request again
+  bool maybe_persisted;       // the effect may nevertheless be, or become, durable
+  LogLevel level;             // how loudly the broker mentions it
+  std::string_view meaning;   // one line for a person
+};
+
+const ErrorRow& describe(ErrorCode code);
+std::span<const ErrorRow> error_table();
+inline int16_t wire_code(ErrorCode code) { return describe(code).wire_code; }
+
+}  // namespace naru
