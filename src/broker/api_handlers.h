@@ -1,0 +1,20 @@
+// The handlers, one per API; the body of each lives in handlers/<api>_handler.cc.
+//
+// A handler decodes its request, authorizes, asks the core, and encodes the response. It runs on the connection's loop up to
+// its first suspension, so that requests of one connection reach a partition in their order.
+#pragma once
+
+#include "async/task.h"
+#include "broker/broker_services.h"
+#include "broker/request_context.h"
+#include "kafka_protocol/wire_reader.h"
+#include "network/response.h"
+
+namespace naru {
+
+using ApiHandler = Task<Response>(const BrokerServices&, const RequestContext&, kafka::WireReader&);
+
+ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, handle_api_versions, handle_create_topics,
+    handle_delete_topics;
+
+}  // namespace naru

@@ -1,0 +1,214 @@
+#include "broker/broker.h"
+
+#include <atomic>
+#include <utility>
+
+#include "async/task_group.h"
+#include "broker/authorizer.h"
+#include "broker/broker_services.h"
+#include "broker/hosted_partitions.h"
+#include "broker/partition_keeper.h"
+#include "broker/request_dispatcher.h"
+#include "broker/request_metrics.h"
+#include "broker/throttle.h"
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/metadata_publisher.h"
+#include "coordination_store/embedded/embedded_store.h"
+#include "foundation/log.h"
+#include "log_storage/file_sync_service.h"
+#include "network/connection_server.h"
+#include "observability/memory_budget.h"
+
+namespace naru {
+namespace {
+
+// How long connections may take to finish what is in flight when the broker stops.
+constexpr Duration kStopPatience = 10s;
+constexpr std::string_view kMetadataFolder = "__metadata";
+
+ConnectionSettings connection_settings(const BrokerConfig& config) {
+  return {.max_frame_bytes = static_cast<size_t>(config.socket_request_max_bytes),
+          .max_in_flight = static_cast<size_t>(config.max_inflight_requests_per_connection),
+          .idle_timeout = config.connections_max_idle};
+}
+
+ServerLimits server_limits(const BrokerConfig& config) {
+  return {.max_connections = static_cast<size_t>(config.max_connections),
+          .max_connections_per_address = static_cast<size_t>(config.max_connections_per_ip)};
+}
+
+Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams, const BrokerConfig& config) {
+  std::vector<std::unique_ptr<LogDirectory>> directories;
+  for (const std::string& folder : config.log_dirs) {
+    NARU_TRY_ASSIGN(auto directory, LogDirectory::open(seams.files, folder, config.node_id, seams.random));
+    directories.push_back(std::move(directory));
+  }
+  return directories;
+}
+
+std::vector<BrokerListener> advertised_listeners(const BrokerConfig& config) {
+  std::vector<BrokerListener> listeners;
+  for (const ListenerConfig& listener : config.listeners) {
+    listeners.push_back({.name = listener.name,
+                         .host = listener.advertised ? listener.advertised->host : std::string(),
+                         .port = listener.advertised ? listener.advertised->port : listener.bind.port,
+                         .security_protocol = std::to_underlying(listener.security_protocol)});
+  }
+  return listeners;
+}
+
+}  // namespace
+
+// The object graph, in the order of construction; destroyed in reverse.
+struct Broker::Parts {
+  Parts(Seams s, BrokerConfig c)
+      : seams(s),
+        config(std::move(c)),
+        memory(config.memory_budget_bytes),
+        memory_gauges(memory.register_metrics(metrics)),
+        request_metrics(metrics),
+        durability(seams.scheduler) {}
+
+  Seams seams;
+  const BrokerConfig config;
+  MetricsRegistry metrics;
+  MemoryBudget memory;
+  std::vector<GaugeCallback> memory_gauges;
+  RequestMetrics request_metrics;
+  AllowAll authorizer;
+  NoThrottle throttle;
+  std::atomic<uint64_t> watcher_ids{1};
+  FileSyncService durability;
+  HostedPartitions hosted;
+  std::unique_ptr<PartitionKeeper> keeper;
+  std::unique_ptr<EmbeddedStore> store;
+  MetadataPublisher metadata;
+  std::unique_ptr<ControllerShell> controller;
+  std::optional<BrokerServices> services;
+  std::unique_ptr<RequestDispatcher> dispatcher;
+  std::unique_ptr<ConnectionServer> server;
+  GaugeCallback connections_gauge;
+  TaskGroup background;
+  std::vector<Door> doors;
+
+  Task<Status> open_storage();
+  Task<Status> start_controller();
+  Status open_doors();
+  Task<void> follow_metadata(MetadataImagePtr image);
+  Task<void> confirm_deletions(std::vector<Uuid> topics);
+};
+
+Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Broker::~Broker() = default;
+
+const std::vector<Broker::Door>& Broker::doors() const { return parts_->doors; }
+Uuid Broker::cluster_id() const { return parts_->metadata.current()->cluster().cluster_id; }
+MetricsRegistry& Broker::metrics() { return parts_->metrics; }
+
+Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
+  std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config))));
+  if (const Status started = co_await start_parts(*broker->parts_); !started.ok()) {
+    ignore(co_await broker->stop());
+    co_return failure(started);
+  }
+  co_return broker;
+}
+
+Task<Status> Broker::start_parts(Parts& parts) {
+  NARU_CO_TRY(co_await parts.open_storage());
+  NARU_CO_TRY(co_await parts.start_controller());
+  co_return parts.open_doors();
+}
+
+Task<Status> Broker::Parts::open_storage() {
+  NARU_CO_TRY_ASSIGN(auto directories,
+                     co_await on_worker(seams.scheduler, [this] { return open_directories(seams, config); }));
+  const LogDirectory& first = *directories.front();
+  EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
+  // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
+  if (!first.identity().cluster_id.is_zero()) store_options.expectation = StoreExpectation::must_exist;
+  keeper = std::make_unique<PartitionKeeper>(seams, config, durability, hosted, std::move(directories));
+  NARU_CO_TRY(co_await keeper->list_folders());
+  NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
+  co_return Status();
+}
+
+Task<Status> Broker::Parts::start_controller() {
+  metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
+  controller = std::make_unique<ControllerShell>(ControllerShell::Parts{.store = *store,
+                                                                        .publisher = metadata,
+                                                                        .config = config,
+                                                                        .clock = seams.clock,
+                                                                        .random = seams.random,
+                                                                        .scheduler = seams.scheduler});
+  NARU_CO_TRY(co_await controller->start({.id = config.node_id,
+                                          .incarnation = seams.random.uuid(),
+                                          .rack = config.rack,
+                                          .listeners = advertised_listeners(config)}));
+  co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
+}
+
+Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+  std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  // The controller is waiting for us, so it cannot be told here.
+  if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
+}
+
+Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
+  for (const auto& result : co_await controller->confirm_deletions(config.node_id, std::move(topics))) {
+    if (result.status.ok()) continue;
+    log_warn("broker", "the deletion of topic {} is confirmed after the next start: {}", result.topic_id.to_string(),
+             result.status.to_string());
+  }
+}
+
+Status Broker::Parts::open_doors() {
+  services.emplace(BrokerServices{.config = config,
+                                  .clock = seams.clock,
+                                  .scheduler = seams.scheduler,
+                                  .partitions = hosted,
+                                  .authorizer = authorizer,
+                                  .throttle = throttle,
+                                  .metadata = metadata,
+                                  .controller = *controller,
+                                  .watcher_ids = watcher_ids});
+  dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
+  server = std::make_unique<ConnectionServer>(seams, memory, *dispatcher, connection_settings(config), server_limits(config));
+  connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
+                                             [this] { return static_cast<double>(server->open_connections()); });
+  for (const ListenerConfig& listener : config.listeners) {
+    auto bound = server->listen(listener.name, listener.bind);
+    if (!bound) {
+      return error(bound.error().code(), "cannot listen on {}: {}; is another broker running? --kafka HOST:PORT chooses another address",
+                   listener.bind.to_string(), bound.error().message());
+    }
+    doors.push_back({listener.name, *bound});
+  }
+  return {};
+}
+
+std::optional<std::string> Broker::unhealthy_reason() const {
+  const size_t offline = parts_->hosted.offline_count();
+  if (offline > 0) return fmt::format("{} partitions are offline; the log says why", offline);
+  return std::nullopt;
+}
+
+Task<Status> Broker::stop() {
+  Parts& parts = *parts_;
+  parts.connections_gauge = GaugeCallback();
+  if (parts.server) {
+    co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
+    co_await parts.dispatcher->drain();
+  }
+  co_await parts.background.join();
+  Status closed;
+  if (parts.controller) closed = co_await parts.keeper->close();
+  if (parts.store) {
+    const Status store_closed = co_await parts.store->close();
+    if (closed.ok()) closed = store_closed;
+  }
+  co_await parts.durability.drain();
+  co_return closed;
+}
+
+}  // namespace naru

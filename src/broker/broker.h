@@ -1,0 +1,47 @@
+// A broker: everything below the doors, built on a set of seams. The simulator builds the same object as main().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "configuration/broker_config.h"
+#include "foundation/uuid.h"
+#include "observability/metrics_registry.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+class Broker {
+ public:
+  struct Door {
+    std::string listener;
+    Endpoint address;
+  };
+
+  // Opens the data folders, recovers every log, and accepts connections when it returns. Call it on a loop thread.
+  // Whatever keeps it from starting is an error whose message names the file or address and says what to do.
+  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config);
+  // After stop().
+  ~Broker();
+
+  const std::vector<Door>& doors() const;
+  Uuid cluster_id() const;
+  MetricsRegistry& metrics();
+  // Thread-safe; nothing when all is well.
+  std::optional<std::string> unhealthy_reason() const;
+
+  // Accepts no more, answers what is in flight, closes every log in order. ok: the next start finds a clean shutdown.
+  Task<Status> stop();
+
+ private:
+  struct Parts;
+  explicit Broker(std::unique_ptr<Parts> parts);
+  static Task<Status> start_parts(Parts& parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace naru

@@ -1,0 +1,46 @@
+// ApiVersions: what this broker speaks. Allowed before anything else, never authorized.
+#include <algorithm>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "kafka_protocol/messages/api_versions_request.h"
+#include "kafka_protocol/messages/api_versions_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithClientSoftware = 3;
+
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+// Letters and digits, with dots and dashes in between.
+bool is_software_word(std::string_view text) {
+  return !text.empty() && is_letter_or_digit(text.front()) && is_letter_or_digit(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-'; });
+}
+
+}  // namespace
+
+Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& context, kafka::WireReader& reader) {
+  kafka::ApiVersionsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::ApiVersionsResponse response;
+  if (context.version >= kFirstVersionWithClientSoftware) {
+    if (!is_software_word(request.client_software_name) || !is_software_word(request.client_software_version)) {
+      response.error_code = ErrorCode::invalid_request;
+      co_return encode_reply(context, response);
+    }
+    context.connection->set_client_software(
+        {std::string(request.client_software_name), std::string(request.client_software_version)});
+  }
+  for (const kafka::ApiRow& row : kafka::kApiTable) {
+    response.api_keys.push_back({.api_key = std::to_underlying(row.key),
+                                 .min_version = row.min_advertised_version,
+                                 .max_version = row.max_version});
+  }
+  response.finalized_features_epoch = 0;
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,96 @@
+// CreateTopics: the rules are the controller's (cluster_control/create_topics.h); here they are translated.
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "cluster_control/controller_shell.h"
+#include "configuration/topic_config.h"
+#include "kafka_protocol/messages/create_topics_request.h"
+#include "kafka_protocol/messages/create_topics_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithDefaults = 4;
+constexpr int16_t kFirstVersionWithConfigs = 5;
+
+NewTopic to_new_topic(const kafka::CreateTopicsRequest::CreatableTopic& wanted) {
+  NewTopic topic{.name = std::string(wanted.name),
+                 .partition_count = wanted.num_partitions,
+                 .replication_factor = wanted.replication_factor};
+  for (const auto& assignment : wanted.assignments) {
+    topic.assignments.push_back({.partition_index = assignment.partition_index.value(), .replicas = assignment.broker_ids});
+  }
+  for (const auto& config : wanted.configs) {
+    ConfigEntry& entry = topic.configs.emplace_back();
+    entry.name = config.name;
+    if (config.value) entry.value = std::string(*config.value);
+  }
+  return topic;
+}
+
+// -1 for "the broker's default" came with version 4; before that it was an error.
+std::optional<Status> refuse_default_in_old_version(const RequestContext& context, const NewTopic& topic) {
+  if (context.version >= kFirstVersionWithDefaults || !topic.assignments.empty()) return std::nullopt;
+  if (topic.partition_count == -1) return Status(ErrorCode::invalid_partitions, "the number of partitions is missing");
+  if (topic.replication_factor == -1) return Status(ErrorCode::invalid_replication_factor, "the replication factor is missing");
+  return std::nullopt;
+}
+
+auto describe_configs(const BrokerServices& services, const ConfigOverrides& overrides) {
+  std::vector<kafka::CreateTopicsResponse::CreatableTopicConfigs> configs;
+  const ConfigValues values = resolve_topic_values(services.config, overrides);
+  for (const ConfigDefinition& definition : values.definitions()) {
+    const ConfigValue& value = values.at(definition.name);
+    configs.push_back({.name = std::string(definition.name),
+                       .value = value.text,
+                       .config_source = std::to_underlying(value.source)});
+  }
+  return configs;
+}
+
+kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices& services, const RequestContext& context,
+                                                            const CreateTopicResult& created) {
+  kafka::CreateTopicsResponse::CreatableTopicResult result;
+  result.name = created.name;
+  result.error_code = created.status.code();
+  if (!created.status.ok()) {
+    result.error_message = created.status.message().empty() ? std::string(describe(created.status.code()).meaning)
+                                                            : created.status.message();
+    return result;
+  }
+  result.topic_id = created.topic_id;
+  result.num_partitions = created.partition_count;
+  result.replication_factor = created.replication_factor;
+  if (context.version >= kFirstVersionWithConfigs) result.configs = describe_configs(services, created.configs);
+  return result;
+}
+
+}  // namespace
+
+Task<Response> handle_create_topics(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+  kafka::CreateTopicsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  std::vector<CreateTopicResult> refused;
+  CreateTopicsRequest create{.validate_only = request.validate_only};
+  for (const auto& wanted : request.topics) {
+    NewTopic topic = to_new_topic(wanted);
+    auto status = refuse_default_in_old_version(context, topic);
+    if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, topic.name)) {
+      status = Status(ErrorCode::topic_authorization_failed);
+    }
+    if (status) {
+      refused.push_back({.name = std::move(topic.name), .status = std::move(*status)});
+    } else {
+      create.topics.push_back(std::move(topic));
+    }
+  }
+
+  kafka::CreateTopicsResponse response;
+  for (const auto& result : refused) response.topics.push_back(to_result(services, context, result));
+  for (const auto& result : co_await services.controller.create_topics(std::move(create))) {
+    response.topics.push_back(to_result(services, context, result));
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,20 @@
+// What every handler does first.
+#pragma once
+
+#include "broker/reply.h"
+#include "broker/request_context.h"
+#include "kafka_protocol/wire_reader.h"
+
+namespace naru {
+
+// Decodes the request; a body that does not decode closes the connection, as Kafka does.
+template <class Message>
+std::optional<Response> decode_or_close(const RequestContext& context, kafka::WireReader& reader, Message& message) {
+  decode(reader, message, context.version);
+  const Status status = reader.finish();
+  if (status.ok()) return std::nullopt;
+  context.connection->ignore_further_input();
+  return close_connection(status.to_string());
+}
+
+}  // namespace naru

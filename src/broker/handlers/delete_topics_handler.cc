@@ -1,0 +1,63 @@
+// DeleteTopics: by name, and since version 6 by id. The data is gone from this broker when the answer arrives.
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/metadata_publisher.h"
+#include "kafka_protocol/messages/delete_topics_request.h"
+#include "kafka_protocol/messages/delete_topics_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithTopicIds = 6;
+
+std::vector<TopicReference> references_of(const RequestContext& context, const kafka::DeleteTopicsRequest& request) {
+  std::vector<TopicReference> references;
+  if (context.version < kFirstVersionWithTopicIds) {
+    for (const std::string_view name : request.topic_names) references.push_back({.name = std::string(name)});
+    return references;
+  }
+  for (const auto& topic : request.topics) {
+    TopicReference& reference = references.emplace_back();
+    if (topic.name) reference.name = std::string(*topic.name);
+    reference.id = topic.topic_id;
+  }
+  return references;
+}
+
+// The name that an authorizer knows; empty for an id that nobody has.
+std::string name_of(const MetadataImage& image, const TopicReference& reference) {
+  if (reference.name) return *reference.name;
+  const TopicMetadata* topic = image.find_topic(reference.id);
+  return topic == nullptr ? std::string() : topic->name;
+}
+
+void add_result(const DeleteTopicResult& deleted, kafka::DeleteTopicsResponse& response) {
+  auto& result = response.responses.emplace_back();
+  result.name = deleted.name;
+  result.topic_id = deleted.topic_id;
+  result.error_code = deleted.status.code();
+  if (!deleted.status.ok() && !deleted.status.message().empty()) result.error_message = deleted.status.message();
+}
+
+}  // namespace
+
+Task<Response> handle_delete_topics(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+  kafka::DeleteTopicsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::DeleteTopicsResponse response;
+  std::vector<TopicReference> allowed;
+  const MetadataImagePtr image = services.metadata.current();
+  for (TopicReference& reference : references_of(context, request)) {
+    if (services.authorizer.authorize(context, Operation::remove, ResourceType::topic, name_of(*image, reference))) {
+      allowed.push_back(std::move(reference));
+    } else {
+      add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
+    }
+  }
+  for (const auto& deleted : co_await services.controller.delete_topics(std::move(allowed))) add_result(deleted, response);
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,147 @@
+// Metadata: brokers, topics, partitions and their leaders; creates a topic that is asked for, if it may.
+#include <algorithm>
+#include <set>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/metadata_publisher.h"
+#include "kafka_protocol/messages/metadata_request.h"
+#include "kafka_protocol/messages/metadata_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWhereEmptyMeansNone = 1;
+constexpr int16_t kFirstVersionWithTopicIds = 10;
+
+using ResponseTopic = kafka::MetadataResponse::MetadataResponseTopic;
+using RequestTopic = kafka::MetadataRequest::MetadataRequestTopic;
+
+bool asks_for_all(const RequestContext& context, const kafka::MetadataRequest& request) {
+  return !request.topics || (context.version < kFirstVersionWhereEmptyMeansNone && request.topics->empty());
+}
+
+bool asks_by_id(const RequestTopic& wanted) { return !wanted.topic_id.is_zero(); }
+
+// The address of a broker at the listener that the client used. Without an advertised address it is the one that the client
+// has reached us at: right by construction on a single machine, in a container and behind a port mapping to the same port.
+std::optional<Endpoint> address_for(const RequestContext& context, const BrokerMetadata& broker) {
+  const auto listener = std::ranges::find(broker.listeners, context.connection->listener_name(), &BrokerListener::name);
+  if (listener == broker.listeners.end()) return std::nullopt;
+  if (listener->host.empty()) return context.connection->local();
+  return Endpoint{listener->host, listener->port};
+}
+
+void fill_brokers(const RequestContext& context, const MetadataImage& image, kafka::MetadataResponse& response) {
+  for (const auto& [id, broker] : image.brokers()) {
+    const auto address = address_for(context, broker);
+    if (!address) continue;
+    response.brokers.push_back({.node_id = id, .host = address->host, .port = address->port, .rack = broker.rack});
+  }
+  response.cluster_id = image.cluster().cluster_id.to_string();
+  response.controller_id = image.cluster().controller_id;
+}
+
+ResponseTopic describe_topic(const MetadataImage& image, const TopicMetadata& topic) {
+  ResponseTopic described;
+  described.name = topic.name;
+  described.topic_id = topic.id;
+  for (const PartitionStatePtr& state : topic.partitions) {
+    auto& partition = described.partitions.emplace_back();
+    const bool leader_alive = image.find_broker(state->leader) != nullptr;
+    partition.error_code = leader_alive ? ErrorCode::none : ErrorCode::leader_not_available;
+    partition.partition_index = state->index;
+    partition.leader_id = leader_alive ? state->leader : kNoBroker;
+    partition.leader_epoch = state->leader_epoch;
+    partition.replica_nodes = state->replicas;
+    partition.isr_nodes = state->isr;
+    std::ranges::copy_if(state->replicas, std::back_inserter(partition.offline_replicas),
+                         [&image](BrokerId id) { return image.find_broker(id) == nullptr; });
+  }
+  return described;
+}
+
+ResponseTopic refuse_topic(const RequestTopic& wanted, ErrorCode code) {
+  ResponseTopic refused;
+  refused.error_code = code;
+  if (wanted.name) {
+    refused.name = std::string(*wanted.name);
+  } else {
+    refused.name.reset();
+  }
+  refused.topic_id = wanted.topic_id;
+  return refused;
+}
+
+// The names that are asked for, do not exist and may be created.
+Task<void> create_missing(const BrokerServices& services, const RequestContext& context, const kafka::MetadataRequest& request,
+                          std::map<std::string, ErrorCode, std::less<>>& refused) {
+  if (!services.config.auto_create_topics_enable || !request.allow_auto_topic_creation) co_return;
+  const MetadataImagePtr image = services.metadata.current();
+  std::set<std::string> names;
+  for (const RequestTopic& wanted : *request.topics) {
+    if (asks_by_id(wanted) || !wanted.name || image->find_topic(*wanted.name) != nullptr) continue;
+    if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, *wanted.name)) continue;
+    names.emplace(*wanted.name);
+  }
+  if (names.empty()) co_return;
+  for (const CreateTopicResult& result : co_await services.controller.auto_create_topics({names.begin(), names.end()})) {
+    if (!result.status.ok()) refused.emplace(result.name, result.status.code());
+  }
+}
+
+ResponseTopic find_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                         const RequestTopic& wanted, const std::map<std::string, ErrorCode, std::less<>>& refused) {
+  if (asks_by_id(wanted)) {
+    const TopicMetadata* topic = image.find_topic(wanted.topic_id);
+    const bool allowed = topic != nullptr && services.authorizer.authorize(context, Operation::describe,
+                                                                           ResourceType::topic, topic->name);
+    return allowed ? describe_topic(image, *topic) : refuse_topic(wanted, ErrorCode::unknown_topic_id);
+  }
+  const std::string_view name = wanted.name.value_or("");
+  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
+    return refuse_topic(wanted, ErrorCode::topic_authorization_failed);
+  }
+  if (const TopicMetadata* topic = image.find_topic(name)) return describe_topic(image, *topic);
+  const auto why = refused.find(name);
+  if (why != refused.end()) return refuse_topic(wanted, why->second);
+  return refuse_topic(wanted, validate_topic_name(name).ok() ? ErrorCode::unknown_topic_or_partition
+                                                             : ErrorCode::invalid_topic_exception);
+}
+
+}  // namespace
+
+Task<Response> handle_metadata(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+  kafka::MetadataRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  // A topic without a name needs an id; a name in a request by id is ignored.
+  if (request.topics && context.version >= kFirstVersionWithTopicIds &&
+      std::ranges::any_of(*request.topics, [](const auto& wanted) { return !wanted.name && !asks_by_id(wanted); })) {
+    context.connection->ignore_further_input();
+    co_return close_connection("Metadata names a topic neither by name nor by id");
+  }
+
+  kafka::MetadataResponse response;
+  if (asks_for_all(context, request)) {
+    const MetadataImagePtr image = services.metadata.current();
+    fill_brokers(context, *image, response);
+    for (const TopicMetadataPtr& topic : image->topics()) {
+      if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
+        response.topics.push_back(describe_topic(*image, *topic));
+      }
+    }
+    co_return encode_reply(context, response);
+  }
+
+  std::map<std::string, ErrorCode, std::less<>> refused;
+  co_await create_missing(services, context, request, refused);
+  const MetadataImagePtr image = services.metadata.current();
+  fill_brokers(context, *image, response);
+  for (const RequestTopic& wanted : *request.topics) {
+    response.topics.push_back(find_topic(services, context, *image, wanted, refused));
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

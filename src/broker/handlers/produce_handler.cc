@@ -1,0 +1,151 @@
+// Produce: authorize, validate, split by partition, append, wait for the acknowledgements.
+#include <algorithm>
+#include <memory>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "kafka_protocol/messages/produce_request.h"
+#include "kafka_protocol/messages/produce_response.h"
+#include "replication/append_group.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithZstd = 7;
+constexpr int16_t kFirstVersionWithTopicIds = 13;
+
+std::optional<Acks> to_acks(int16_t wire) {
+  switch (wire) {
+    case -1: return Acks::all_in_sync;
+    case 0: return Acks::none;
+    case 1: return Acks::leader;
+    default: return std::nullopt;
+  }
+}
+
+ProduceRules rules_for(const TopicConfig& config, const BrokerConfig& broker, int16_t version) {
+  return {.max_message_bytes = static_cast<size_t>(config.max_message_bytes),
+          .timestamp_type = config.timestamp_type == MessageTimestampType::log_append_time ? TimestampType::log_append_time
+                                                                                          : TimestampType::create_time,
+          .timestamp_before_max_ms = config.timestamp_before_max_ms,
+          .timestamp_after_max_ms = config.timestamp_after_max_ms,
+          .key_required = config.compacted,
+          .max_decompressed_bytes = broker.max_decompressed_bytes,
+          .allow_zstd = version >= kFirstVersionWithZstd};
+}
+
+// One partition of the request, in the order of the request; also its slot in the AppendGroup.
+struct Slot {
+  const kafka::ProduceRequest::TopicProduceData* topic;
+  const kafka::ProduceRequest::PartitionProduceData* partition;
+  std::optional<int32_t> rejected_record;
+};
+
+std::vector<Slot> slots_of(const kafka::ProduceRequest& request) {
+  std::vector<Slot> slots;
+  for (const auto& topic : request.topic_data) {
+    for (const auto& partition : topic.partition_data) slots.push_back({&topic, &partition, std::nullopt});
+  }
+  return slots;
+}
+
+HostedPartition find_partition(const BrokerServices& services, const RequestContext& context, const Slot& slot) {
+  return context.version >= kFirstVersionWithTopicIds
+             ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
+             : services.partitions.find(slot.topic->name, slot.partition->index);
+}
+
+// Starts the append of one slot, or says why not.
+Status start_append(const BrokerServices& services, const RequestContext& context, Acks acks, Slot& slot,
+                    const std::shared_ptr<AppendGroup>& group, size_t index) {
+  const HostedPartition hosted = find_partition(services, context, slot);
+  if (!hosted) {
+    return hosted.why_missing(context.version >= kFirstVersionWithTopicIds ? ErrorCode::unknown_topic_id
+                                                                           : ErrorCode::unknown_topic_or_partition);
+  }
+  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic, hosted.partition->identity().topic)) {
+    return Status(ErrorCode::topic_authorization_failed);
+  }
+  if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
+  auto validated = validate_produced_batch(*slot.partition->records, rules_for(*hosted.config, services.config, context.version),
+                                           services.clock.wall_now_ms(), &slot.rejected_record);
+  if (!validated) return validated.error();
+  if (validated->header.is_transactional()) {
+    return Status(ErrorCode::invalid_txn_state, "transactions are not supported by this version of the broker");
+  }
+  hosted.partition->append(
+      {.batch = context.keep(*slot.partition->records), .validated = std::move(*validated), .acks = acks}, group, index);
+  return Status();
+}
+
+kafka::ProduceResponse build_response(const std::vector<Slot>& slots, const AppendGroup& group) {
+  kafka::ProduceResponse response;
+  const kafka::ProduceRequest::TopicProduceData* current = nullptr;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].topic != current) {
+      current = slots[i].topic;
+      auto& topic = response.responses.emplace_back();
+      topic.name = current->name;
+      topic.topic_id = current->topic_id;
+    }
+    const AppendResult result = group.result(i);
+    auto& partition = response.responses.back().partition_responses.emplace_back();
+    partition.index = slots[i].partition->index;
+    partition.error_code = result.status.code();
+    partition.base_offset = result.base_offset;
+    partition.log_append_time_ms = result.log_append_time_ms;
+    partition.log_start_offset = result.log_start_offset;
+    if (!result.status.ok()) {
+      partition.base_offset = kNoOffset;
+      partition.error_message = result.status.message().empty() ? std::string(describe(result.status.code()).meaning)
+                                                                : result.status.message();
+    }
+    if (slots[i].rejected_record) {
+      partition.record_errors.push_back(
+          {.batch_index = *slots[i].rejected_record, .batch_index_error_message = result.status.message()});
+    }
+  }
+  return response;
+}
+
+// Gives up at the request's own timeout; what was appended may still become durable, and the error says so.
+Task<void> wait_for_acks(const BrokerServices& services, std::shared_ptr<AppendGroup> group, Milliseconds timeout) {
+  if (group->finished()) co_return;
+  const auto timer = services.scheduler.start_timer(services.clock.now() + timeout, [group] { group->give_up(); });
+  co_await group->settled();
+  services.scheduler.cancel_timer(timer);
+}
+
+// acks=0 has no response; a failure is told by closing the connection.
+Response answer_without_response(const std::vector<Slot>& slots, const AppendGroup& group) {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Status status = group.result(i).status;
+    if (!status.ok()) {
+      return close_connection(fmt::format("produce with acks=0 to {}-{} failed: {}", slots[i].topic->name,
+                                          slots[i].partition->index, status.to_string()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Response> handle_produce(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+  kafka::ProduceRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  std::vector<Slot> slots = slots_of(request);
+  const auto group = std::make_shared<AppendGroup>(slots.size());
+  const std::optional<Acks> acks = to_acks(request.acks);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    Status refused = acks ? start_append(services, context, *acks, slots[i], group, i)
+                          : error(ErrorCode::invalid_required_acks, "acks is {}, not -1, 0 or 1", request.acks);
+    if (!refused.ok()) group->finish(i, {.status = std::move(refused)});
+  }
+  context.times.mark(RequestStage::handled, services.clock.now());
+  co_await wait_for_acks(services, group, Milliseconds(std::max(request.timeout_ms, 0)));
+  if (acks == Acks::none) co_return answer_without_response(slots, *group);
+  co_return encode_reply(context, build_response(slots, *group));
+}
+
+}  // namespace naru

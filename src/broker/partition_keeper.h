@@ -1,0 +1,69 @@
+// Keeps the partitions on this broker in step with the metadata: opens, creates, reconfigures and deletes them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/async_mutex.h"
+#include "async/task.h"
+#include "broker/hosted_partitions.h"
+#include "cluster_control/metadata_image.h"
+#include "configuration/broker_config.h"
+#include "log_storage/log_directory.h"
+#include "log_storage/open_files.h"
+#include "platform/seams.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+// Thread-safe; one follow() at a time does the work, others wait for their turn.
+class PartitionKeeper {
+ public:
+  PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability, HostedPartitions& hosted,
+                  std::vector<std::unique_ptr<LogDirectory>> directories);
+
+  // Reads which partitions the data folders hold. Once, before follow(). Refuses a partition that is in two folders.
+  Task<Status> list_folders();
+
+  // Writes the cluster's id into the data folders, or refuses those of another cluster.
+  Task<Status> bind_cluster(Uuid cluster_id);
+
+  // Returns when everything that `image` says is true here. A log that cannot be opened is reported, kept as it is, and
+  // answered with its error; it does not keep the others from being served.
+  // The result: topics whose recorded deletion is done on this broker.
+  Task<std::vector<Uuid>> follow(MetadataImagePtr image);
+
+  // Closes every log and leaves the clean-shutdown mark, if all of them could be closed in order.
+  Task<Status> close();
+
+ private:
+  using PartitionKey = std::pair<Uuid, PartitionIndex>;
+  struct Location {
+    LogDirectory* directory;
+    std::string path;
+  };
+
+  Task<void> open_missing(const MetadataImage& image);
+  Task<void> open_partition(PartitionIdentity identity, LeaderEpoch leader_epoch, std::shared_ptr<const TopicConfig> config);
+  Task<Result<std::unique_ptr<PartitionLog>>> open_log(const PartitionIdentity& identity, const TopicConfig& config);
+  Result<Location> locate_or_create(const PartitionIdentity& identity);
+  Task<bool> delete_topic(const DeletedTopic& topic);
+  Task<Status> delete_partition(const DeletedTopic& topic, PartitionIndex index);
+  void warn_of_strays(const MetadataImage& image);
+
+  Seams seams_;
+  const BrokerConfig& config_;
+  PartitionServices partition_services_;
+  HostedPartitions& hosted_;
+  std::vector<std::unique_ptr<LogDirectory>> directories_;
+  OpenFiles open_files_;
+
+  AsyncMutex one_at_a_time_;
+  std::mutex folders_mutex_;  // held on workers; LogDirectory is not thread-safe either
+  std::map<PartitionKey, Location> folders_;
+  bool strays_mentioned_ = false;
+};
+
+}  // namespace naru

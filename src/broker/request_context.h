@@ -1,0 +1,39 @@
+// Who asks, through which door, and since when: what a handler knows besides the request itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "foundation/shared_bytes.h"
+#include "foundation/time.h"
+#include "kafka_protocol/api_row.h"
+#include "network/connection.h"
+#include "observability/slow_request_log.h"
+
+namespace naru {
+
+struct Principal {
+  std::string type = "User";
+  std::string name = "ANONYMOUS";
+};
+
+struct RequestContext {
+  const kafka::ApiRow& api;
+  int16_t version;
+  int32_t correlation_id;
+  std::optional<std::string_view> client_id;  // points into `frame`
+  Principal principal;
+  std::shared_ptr<Connection> connection;
+  SharedBytes frame;  // decoded requests point into it
+  MonotonicTime received;
+  RequestTimes& times;
+
+  // A part of the frame that stays valid on its own.
+  SharedBytes keep(BytesView part) const {
+    return frame.slice(static_cast<size_t>(part.data() - frame.view().data()), part.size());
+  }
+};
+
+}  // namespace naru

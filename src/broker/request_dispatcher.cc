@@ -1,0 +1,96 @@
+#include "broker/request_dispatcher.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "broker/api_handlers.h"
+#include "broker/reply.h"
+#include "foundation/log.h"
+#include "kafka_protocol/messages/api_versions_response.h"
+
+namespace naru {
+namespace {
+
+struct HandlerRow {
+  kafka::ApiKey key;
+  ApiHandler* handler;
+};
+
+constexpr std::array kHandlers{
+    HandlerRow{kafka::ApiKey::produce, handle_produce},
+    HandlerRow{kafka::ApiKey::fetch, handle_fetch},
+    HandlerRow{kafka::ApiKey::list_offsets, handle_list_offsets},
+    HandlerRow{kafka::ApiKey::metadata, handle_metadata},
+    HandlerRow{kafka::ApiKey::api_versions, handle_api_versions},
+    HandlerRow{kafka::ApiKey::create_topics, handle_create_topics},
+    HandlerRow{kafka::ApiKey::delete_topics, handle_delete_topics},
+};
+static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
+              "every advertised API has a handler, in the order of the API table");
+
+ApiHandler* find_handler(const kafka::ApiRow& api) { return kHandlers[&api - kafka::kApiTable.data()].handler; }
+
+// KIP-511: a client that is newer than we are learns our range from a version 0 answer.
+Response refuse_newer_api_versions(int32_t correlation_id) {
+  const kafka::ApiRow& row = kafka::api_row(kafka::ApiKey::api_versions);
+  kafka::ApiVersionsResponse response;
+  response.error_code = ErrorCode::unsupported_version;
+  response.api_keys = {{.api_key = std::to_underlying(row.key), .min_version = row.min_version, .max_version = row.max_version}};
+  return assemble_response(kafka::encode_response_frame(response, 0, correlation_id), {});
+}
+
+std::string describe_client(const RequestContext& context) {
+  return fmt::format("{} ({})", context.connection->peer().to_string(), context.client_id.value_or("no client id"));
+}
+
+uint64_t size_of(const Response& response) {
+  uint64_t bytes = 0;
+  for (const OutputChunk& chunk : response.chunks) bytes += chunk_size(chunk);
+  return bytes;
+}
+
+}  // namespace
+
+RequestDispatcher::RequestDispatcher(const BrokerServices& services, RequestMetrics& metrics)
+    : services_(services), metrics_(metrics), slow_requests_(services.config.slow_request) {}
+
+Task<void> RequestDispatcher::handle(Request request) {
+  kafka::WireReader reader(request.frame.view());
+  const auto header = kafka::decode_request_header(reader);
+  if (!header) {
+    request.connection->ignore_further_input();
+    request.connection->respond(request.slot, close_connection(header.error().to_string()));
+    co_return;
+  }
+  Response response = co_await answer(request, *header, reader);
+  request.connection->respond(request.slot, std::move(response));
+}
+
+Task<Response> RequestDispatcher::answer(const Request& request, const kafka::DecodedRequestHeader& header,
+                                         kafka::WireReader& body) {
+  if (!header.version_supported()) co_return refuse_newer_api_versions(header.header.correlation_id);
+  RequestTimes times(request.received);
+  const RequestContext context{.api = *header.api,
+                               .version = header.version(),
+                               .correlation_id = header.header.correlation_id,
+                               .client_id = header.header.client_id,
+                               .principal = {},
+                               .connection = request.connection,
+                               .frame = request.frame,
+                               .received = request.received,
+                               .times = times};
+  Response response = co_await find_handler(*header.api)(services_, context, body);
+
+  const MonotonicTime now = services_.clock.now();
+  times.mark(RequestStage::committed, now);
+  const uint64_t bytes_out = size_of(response);
+  metrics_.record(*header.api, times.total(), request.frame.size(), bytes_out);
+  slow_requests_.observe(context.api.name, describe_client(context), times, now);
+  if (const Milliseconds delay = services_.throttle.delay(context, request.frame.size(), bytes_out); delay > Milliseconds(0)) {
+    context.connection->mute_until(now + delay);
+  }
+  co_return response;
+}
+
+}  // namespace naru

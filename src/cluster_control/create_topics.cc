@@ -1,0 +1,211 @@
+#include "cluster_control/create_topics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster_control/metadata_keys.h"
+#include "cluster_control/replica_placement.h"
+#include "cluster_control/stored_metadata.h"
+
+namespace naru {
+namespace {
+
+// Replicas that a request assigned by hand: partitions 0..n-1, equally many replicas each, on brokers that are there.
+Result<std::vector<std::vector<BrokerId>>> check_assignments(const MetadataImage& image, const NewTopic& topic) {
+  if (topic.partition_count != -1 || topic.replication_factor != -1) {
+    return failure(ErrorCode::invalid_request,
+                   "with replica assignments, the number of partitions and the replication factor must be -1");
+  }
+  const size_t count = topic.assignments.size();
+  const size_t replication_factor = topic.assignments.front().replicas.size();
+  std::vector<std::vector<BrokerId>> replicas(count);
+  for (const ReplicaAssignment& assignment : topic.assignments) {
+    const int32_t index = assignment.partition_index;
+    if (index < 0 || static_cast<size_t>(index) >= count || !replicas[static_cast<size_t>(index)].empty()) {
+      return failure(ErrorCode::invalid_replica_assignment,
+                     "partitions have to be numbered from 0 to {} without gaps, and {} does not fit", count - 1, index);
+    }
+    if (assignment.replicas.empty() || assignment.replicas.size() != replication_factor) {
+      return failure(ErrorCode::invalid_replica_assignment,
+                     "every partition needs the same number of replicas, at least one; partition {} has {}", index,
+                     assignment.replicas.size());
+    }
+    std::set<BrokerId> distinct;
+    for (const BrokerId id : assignment.replicas) {
+      if (image.find_broker(id) == nullptr) {
+        return failure(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {}, which is not there",
+                       index, id);
+      }
+      if (!distinct.insert(id).second) {
+        return failure(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {} twice", index, id);
+      }
+    }
+    replicas[static_cast<size_t>(index)] = assignment.replicas;
+  }
+  return replicas;
+}
+
+Result<ConfigOverrides> check_configs(const std::vector<ConfigEntry>& entries) {
+  ConfigOverrides configs;
+  for (const ConfigEntry& entry : entries) {
+    if (!entry.value) return failure(ErrorCode::invalid_config, "{} has no value", entry.name);
+    NARU_TRY(validate_topic_config(entry.name, *entry.value));
+    if (!configs.emplace(entry.name, *entry.value).second) {
+      return failure(ErrorCode::invalid_request, "{} is given twice", entry.name);
+    }
+  }
+  return configs;
+}
+
+std::vector<PlacementBroker> placement_brokers(const MetadataImage& image) {
+  std::vector<PlacementBroker> brokers;
+  for (const auto& [id, broker] : image.brokers()) brokers.push_back({id, broker.rack});
+  return brokers;
+}
+
+// Puts the partitions into buckets with room, in as few of them as possible: a topic of n partitions always touches
+// ceil(n / 256) buckets, which bounds its transactions.
+std::map<int32_t, PartitionBucket> fill_buckets(const MetadataDraft& draft, const Uuid& topic_id,
+                                                std::vector<std::vector<BrokerId>> replicas) {
+  std::map<int32_t, PartitionBucket> changed;
+  int32_t bucket = 0;
+  for (size_t first = 0; first < replicas.size(); first += kPartitionsPerBucket) {
+    const size_t count = std::min<size_t>(kPartitionsPerBucket, replicas.size() - first);
+    const auto has_room = [&](int32_t number) {
+      return !changed.contains(number) && draft.bucket(number).size() + count <= kPartitionsPerBucket;
+    };
+    if (count < kPartitionsPerBucket) bucket = 0;
+    while (!has_room(bucket)) ++bucket;
+    PartitionBucket& content = changed.emplace(bucket, draft.bucket(bucket)).first->second;
+    for (size_t index = first; index < first + count; ++index) {
+      PartitionState state;
+      state.topic_id = topic_id;
+      state.index = PartitionIndex(static_cast<int32_t>(index));
+      state.replicas = std::move(replicas[index]);
+      state.isr = state.replicas;
+      state.leader = state.replicas.front();
+      state.bucket = bucket;
+      content.push_back(std::make_shared<const PartitionState>(std::move(state)));
+    }
+  }
+  return changed;
+}
+
+CreateTopicResult existing_topic(const TopicMetadata& topic) {
+  return {topic.name, {}, topic.id, topic.partition_count(), topic.replication_factor(), topic.configs};
+}
+
+}  // namespace
+
+CreateTopicsPlanner::CreateTopicsPlanner(CreateTopicsRequest request, const BrokerConfig& config, WallTimeMs now)
+    : ItemPlanner(std::move(request.topics)), config_(config), now_(now), validate_only_(request.validate_only) {
+  std::set<std::string_view> seen;
+  for (const NewTopic& topic : items()) {
+    if (!seen.insert(topic.name).second) duplicate_names_.insert(topic.name);
+  }
+}
+
+void CreateTopicsPlanner::begin_step() {
+  planned_names_.clear();
+  planned_partitions_ = 0;
+}
+
+CreateTopicResult CreateTopicsPlanner::plan_item(const MetadataImage& image, const MetadataDraft& draft, NewTopic& topic,
+                                                 MetadataChange& change) {
+  auto result = plan_topic(image, draft, topic, change);
+  return result ? std::move(*result) : failed_item(topic, result.error());
+}
+
+CreateTopicResult CreateTopicsPlanner::failed_item(const NewTopic& topic, const Status& status) const {
+  return {.name = topic.name, .status = status};
+}
+
+void CreateTopicsPlanner::item_planned(const NewTopic& topic, const CreateTopicResult& result) {
+  if (!result.status.ok()) return;
+  planned_names_.insert(topic.name);
+  planned_partitions_ += result.partition_count;
+}
+
+Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& image, const MetadataDraft& draft,
+                                                          const NewTopic& topic, MetadataChange& change) const {
+  if (const TopicMetadata* own = image.find_topic(topic.id)) return existing_topic(*own);
+  NARU_TRY(check_name(image, topic));
+  NARU_TRY_ASSIGN(Replicas replicas, choose_replicas(image, topic));
+  NARU_TRY(check_partition_limits(image, replicas.size()));
+  NARU_TRY_ASSIGN(ConfigOverrides configs, check_configs(topic.configs));
+
+  CreateTopicResult result{.name = topic.name};
+  result.partition_count = static_cast<int32_t>(replicas.size());
+  result.replication_factor = static_cast<int16_t>(replicas.front().size());
+  if (!validate_only_) {
+    result.topic_id = topic.id;
+    change.puts.push_back({metadata_keys::topic(topic.name), encode_topic(topic.id, result.partition_count, now_)});
+    if (!configs.empty()) change.puts.push_back({metadata_keys::topic_configs(topic.name), encode_configs(configs)});
+    change.buckets = fill_buckets(draft, topic.id, std::move(replicas));
+  }
+  result.configs = std::move(configs);
+  return result;
+}
+
+Status CreateTopicsPlanner::check_name(const MetadataImage& image, const NewTopic& topic) const {
+  if (duplicate_names_.contains(topic.name)) {
+    return Status(ErrorCode::invalid_request, "the request names this topic more than once");
+  }
+  NARU_TRY(validate_topic_name(topic.name));
+  const TopicMetadata* alike = image.find_topic_like(topic.name);
+  if (alike != nullptr && alike->name == topic.name) {
+    return error(ErrorCode::topic_already_exists, "topic {} exists", topic.name);
+  }
+  const auto planned = planned_names_.find(topic.name);
+  if (alike == nullptr && planned == planned_names_.end()) return {};
+  return error(ErrorCode::invalid_topic_exception, "{} differs from topic {} only in '.' and '_'", topic.name,
+               alike != nullptr ? alike->name : *planned);
+}
+
+Result<CreateTopicsPlanner::Replicas> CreateTopicsPlanner::choose_replicas(const MetadataImage& image,
+                                                                           const NewTopic& topic) const {
+  if (!topic.assignments.empty()) return check_assignments(image, topic);
+  NARU_TRY_ASSIGN(const int32_t partition_count, choose_partition_count(topic));
+  NARU_TRY_ASSIGN(const int16_t replication_factor, choose_replication_factor(image, topic));
+  return place_replicas(placement_brokers(image), partition_count, replication_factor, topic.id.low);
+}
+
+Result<int32_t> CreateTopicsPlanner::choose_partition_count(const NewTopic& topic) const {
+  const int32_t count = topic.partition_count == -1 ? config_.num_partitions : topic.partition_count;
+  if (count < 1) {
+    return failure(ErrorCode::invalid_partitions,
+                   "{} partitions: there must be at least one, or -1 for the broker's default", count);
+  }
+  if (count > kMaxPartitionsPerTopic) {
+    return failure(ErrorCode::policy_violation, "{} partitions: a topic has at most {}", count, kMaxPartitionsPerTopic);
+  }
+  return count;
+}
+
+Result<int16_t> CreateTopicsPlanner::choose_replication_factor(const MetadataImage& image, const NewTopic& topic) const {
+  const auto brokers = static_cast<int32_t>(image.brokers().size());
+  const int32_t by_default = config_.default_replication_factor.value_or(std::min(3, brokers));
+  const int32_t factor = topic.replication_factor == -1 ? by_default : topic.replication_factor;
+  if (topic.replication_factor != -1 && factor < 1) {
+    return failure(ErrorCode::invalid_replication_factor,
+                   "replication factor {}: it must be at least 1, or -1 for the broker's default", factor);
+  }
+  if (factor < 1 || factor > brokers) {
+    return failure(ErrorCode::invalid_replication_factor, "replication factor {} needs as many brokers, and {} are there",
+                   factor, brokers);
+  }
+  return static_cast<int16_t>(factor);
+}
+
+Status CreateTopicsPlanner::check_partition_limits(const MetadataImage& image, size_t partition_count) const {
+  if (partition_count > static_cast<size_t>(kMaxPartitionsPerTopic)) {
+    return error(ErrorCode::policy_violation, "{} partitions: a topic has at most {}", partition_count,
+                 kMaxPartitionsPerTopic);
+  }
+  const int64_t total = image.partition_count() + planned_partitions_ + static_cast<int64_t>(partition_count);
+  if (total <= kMaxPartitionsPerCluster) return {};
+  return error(ErrorCode::policy_violation, "the cluster would have {} partitions, and {} are the limit", total,
+               kMaxPartitionsPerCluster);
+}
+
+}  // namespace naru

@@ -1,0 +1,64 @@
+#include "cluster_control/metadata_image.h"
+
+#include <algorithm>
+
+#include "cluster_control/topic_name.h"
+
+namespace naru {
+namespace {
+
+bool same_partition(const PartitionStatePtr& a, const PartitionStatePtr& b) { return a == b || *a == *b; }
+bool same_topic(const TopicMetadataPtr& a, const TopicMetadataPtr& b) { return a == b || *a == *b; }
+bool same_bucket(const PartitionBucketPtr& a, const PartitionBucketPtr& b) {
+  return a == b || std::ranges::equal(*a, *b, same_partition);
+}
+
+}  // namespace
+
+const PartitionState* TopicMetadata::partition(PartitionIndex index) const {
+  if (index.value() < 0 || index.value() >= partition_count()) return nullptr;
+  return partitions[static_cast<size_t>(index.value())].get();
+}
+
+int16_t TopicMetadata::replication_factor() const {
+  return partitions.empty() ? int16_t{0} : static_cast<int16_t>(partitions.front()->replicas.size());
+}
+
+bool TopicMetadata::operator==(const TopicMetadata& other) const {
+  return id == other.id && name == other.name && created_at_ms == other.created_at_ms && configs == other.configs &&
+         std::ranges::equal(partitions, other.partitions, same_partition);
+}
+
+const TopicMetadata* MetadataImage::find_topic_like(std::string_view name) const {
+  const auto before = [](const TopicMetadataPtr& topic, std::string_view wanted) {
+    return compare_alike(topic->name, wanted) < 0;
+  };
+  const auto at = std::lower_bound(topics_.begin(), topics_.end(), name, before);
+  return at != topics_.end() && compare_alike((*at)->name, name) == 0 ? at->get() : nullptr;
+}
+
+const TopicMetadata* MetadataImage::find_topic(std::string_view name) const {
+  const TopicMetadata* topic = find_topic_like(name);
+  return topic != nullptr && topic->name == name ? topic : nullptr;
+}
+
+const TopicMetadata* MetadataImage::find_topic(const Uuid& id) const {
+  const auto at = std::ranges::lower_bound(topics_by_id_, id, {}, [](const TopicMetadataPtr& topic) { return topic->id; });
+  return at != topics_by_id_.end() && (*at)->id == id ? at->get() : nullptr;
+}
+
+const BrokerMetadata* MetadataImage::find_broker(BrokerId id) const {
+  const auto found = brokers_.find(id);
+  return found == brokers_.end() ? nullptr : &found->second;
+}
+
+bool MetadataImage::operator==(const MetadataImage& other) const {
+  return cluster_ == other.cluster_ && brokers_ == other.brokers_ && deleted_topics_ == other.deleted_topics_ &&
+         broker_configs_ == other.broker_configs_ && partition_count_ == other.partition_count_ &&
+         controller_epoch_version_ == other.controller_epoch_version_ &&
+         generation_version_ == other.generation_version_ && std::ranges::equal(topics_, other.topics_, same_topic) &&
+         std::ranges::equal(topics_by_id_, other.topics_by_id_, same_topic) &&
+         std::ranges::equal(buckets_, other.buckets_, same_bucket);
+}
+
+}  // namespace naru

@@ -1,0 +1,141 @@
+// What the cluster looked like after one transaction: topics, partitions, brokers, configuration. Immutable.
+//
+// An image is shared by everybody who reads it (std::shared_ptr<const MetadataImage>); a change makes a new image, which
+// shares the topics that did not change. Made by MetadataImageBuilder, from the keys of the coordination store alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "configuration/config_values.h"
+#include "foundation/ids.h"
+#include "foundation/time.h"
+#include "foundation/uuid.h"
+
+namespace naru {
+
+struct PartitionState {
+  Uuid topic_id;
+  PartitionIndex index;
+  std::vector<BrokerId> replicas;  // the first one is the preferred leader
+  std::vector<BrokerId> isr;
+  BrokerId leader = kNoBroker;
+  LeaderEpoch leader_epoch;
+  int32_t partition_epoch = 0;  // changes with every change of this state
+  int32_t bucket = 0;           // where it is stored
+
+  bool operator==(const PartitionState&) const = default;
+};
+using PartitionStatePtr = std::shared_ptr<const PartitionState>;
+// What one partition_states/ key holds.
+using PartitionBucket = std::vector<PartitionStatePtr>;
+using PartitionBucketPtr = std::shared_ptr<const PartitionBucket>;
+
+struct TopicMetadata {
+  Uuid id;
+  std::string name;
+  WallTimeMs created_at_ms = 0;
+  std::vector<PartitionStatePtr> partitions;  // by index, without gaps
+  ConfigOverrides configs;
+
+  // nullptr when there is no such partition.
+  const PartitionState* partition(PartitionIndex index) const;
+  int32_t partition_count() const { return static_cast<int32_t>(partitions.size()); }
+  // Of the first partition; a reassignment may make them differ for a while.
+  int16_t replication_factor() const;
+
+  bool operator==(const TopicMetadata& other) const;
+};
+using TopicMetadataPtr = std::shared_ptr<const TopicMetadata>;
+
+struct BrokerListener {
+  std::string name;
+  std::string host;  // empty: clients are told the address that they connected to
+  uint16_t port = 0;
+  int16_t security_protocol = 0;
+
+  bool operator==(const BrokerListener&) const = default;
+};
+
+struct BrokerMetadata {
+  BrokerId id;
+  Uuid incarnation;   // chosen anew at every start of the broker
+  int64_t epoch = 0;  // grows with every registration in the cluster
+  std::optional<std::string> rack;
+  std::vector<BrokerListener> listeners;
+
+  bool operator==(const BrokerMetadata&) const = default;
+};
+
+// A recorded deletion: the only reason for which a broker removes a topic's folders.
+struct DeletedTopic {
+  Uuid id;
+  std::string name;
+  int32_t partition_count = 0;
+  std::vector<BrokerId> pending_brokers;  // have not confirmed yet that their folders are gone
+
+  bool operator==(const DeletedTopic&) const = default;
+};
+
+struct ClusterMetadata {
+  Uuid cluster_id;
+  int16_t feature_level = 0;
+  int32_t controller_epoch = 0;
+  BrokerId controller_id = kNoBroker;
+  int64_t generation = 0;  // counts the transactions
+
+  bool operator==(const ClusterMetadata&) const = default;
+};
+
+inline constexpr int32_t kPartitionsPerBucket = 256;
+
+class MetadataImage {
+ public:
+  const ClusterMetadata& cluster() const { return cluster_; }
+
+  // nullptr when there is none.
+  const TopicMetadata* find_topic(std::string_view name) const;
+  const TopicMetadata* find_topic(const Uuid& id) const;
+  // The topic with this name, or whose name becomes the same when '.' is read as '_'.
+  const TopicMetadata* find_topic_like(std::string_view name) const;
+  // In an order of their names that does not change.
+  std::span<const TopicMetadataPtr> topics() const { return topics_; }
+  int32_t partition_count() const { return partition_count_; }
+
+  const BrokerMetadata* find_broker(BrokerId id) const;
+  const std::map<BrokerId, BrokerMetadata>& brokers() const { return brokers_; }
+  const std::map<Uuid, DeletedTopic>& deleted_topics() const { return deleted_topics_; }
+  // By the name under broker_configs/: a broker's id, or metadata_keys::kAllBrokers.
+  const std::map<std::string, ConfigOverrides, std::less<>>& broker_configs() const { return broker_configs_; }
+
+  // By bucket number; every bucket that was ever used, empty ones included.
+  std::span<const PartitionBucketPtr> buckets() const { return buckets_; }
+  // Versions of the keys that every metadata transaction compares; 0: not there yet.
+  int64_t controller_epoch_version() const { return controller_epoch_version_; }
+  int64_t generation_version() const { return generation_version_; }
+
+  bool operator==(const MetadataImage& other) const;
+
+ private:
+  friend class MetadataImageBuilder;
+
+  ClusterMetadata cluster_;
+  std::vector<TopicMetadataPtr> topics_;        // sorted by name, '.' read as '_'
+  std::vector<TopicMetadataPtr> topics_by_id_;  // sorted by id
+  std::map<BrokerId, BrokerMetadata> brokers_;
+  std::map<Uuid, DeletedTopic> deleted_topics_;
+  std::map<std::string, ConfigOverrides, std::less<>> broker_configs_;
+  std::vector<PartitionBucketPtr> buckets_;
+  int64_t controller_epoch_version_ = 0;
+  int64_t generation_version_ = 0;
+  int32_t partition_count_ = 0;
+};
+using MetadataImagePtr = std::shared_ptr<const MetadataImage>;
+
+}  // namespace naru

@@ -1,0 +1,87 @@
+#include "cluster_control/stored_metadata.h"
+
+#include "internal_records/broker_value.h"
+#include "internal_records/cluster_value.h"
+#include "internal_records/config_overrides_value.h"
+#include "internal_records/controller_epoch_value.h"
+#include "internal_records/deleted_topic_value.h"
+#include "internal_records/generation_value.h"
+#include "internal_records/partition_states_value.h"
+#include "internal_records/topic_value.h"
+#include "kafka_protocol/stored_value.h"
+
+namespace naru {
+
+using kafka::encode_stored_value;
+
+Bytes encode_cluster(const ClusterMetadata& cluster) {
+  internal::ClusterValue value;
+  value.cluster_id = cluster.cluster_id;
+  value.feature_level = cluster.feature_level;
+  return encode_stored_value(value);
+}
+
+Bytes encode_controller_epoch(const ClusterMetadata& cluster) {
+  internal::ControllerEpochValue value;
+  value.epoch = cluster.controller_epoch;
+  value.controller_id = cluster.controller_id;
+  return encode_stored_value(value);
+}
+
+Bytes encode_generation(int64_t generation) {
+  internal::GenerationValue value;
+  value.generation = generation;
+  return encode_stored_value(value);
+}
+
+Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms) {
+  internal::TopicValue value;
+  value.topic_id = id;
+  value.partition_count = partition_count;
+  value.created_at_ms = created_at_ms;
+  return encode_stored_value(value);
+}
+
+Bytes encode_configs(const ConfigOverrides& configs) {
+  internal::ConfigOverridesValue value;
+  for (const auto& [name, text] : configs) value.entries.push_back({name, text});
+  return encode_stored_value(value);
+}
+
+Bytes encode_bucket(const PartitionBucket& bucket) {
+  internal::PartitionStatesValue value;
+  for (const PartitionStatePtr& state : bucket) {
+    if (value.topics.empty() || value.topics.back().topic_id != state->topic_id) {
+      value.topics.emplace_back().topic_id = state->topic_id;
+    }
+    auto& stored = value.topics.back().partitions.emplace_back();
+    stored.partition_index = state->index;
+    stored.replicas = state->replicas;
+    stored.isr = state->isr;
+    stored.leader = state->leader;
+    stored.leader_epoch = state->leader_epoch;
+    stored.partition_epoch = state->partition_epoch;
+  }
+  return encode_stored_value(value);
+}
+
+Bytes encode_broker(const BrokerMetadata& broker) {
+  internal::BrokerValue value;
+  value.incarnation = broker.incarnation;
+  value.broker_epoch = broker.epoch;
+  value.rack = broker.rack;
+  for (const BrokerListener& listener : broker.listeners) {
+    value.listeners.push_back({listener.name, listener.host, listener.port, listener.security_protocol});
+  }
+  return encode_stored_value(value);
+}
+
+Bytes encode_deleted_topic(const DeletedTopic& deleted) {
+  internal::DeletedTopicValue value;
+  value.name = deleted.name;
+  value.partition_count = deleted.partition_count;
+  value.pending_brokers = deleted.pending_brokers;
+  return encode_stored_value(value);
+}
+
+}  // namespace naru

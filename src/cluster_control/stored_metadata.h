@@ -1,0 +1,18 @@
+// Metadata as the values of coordination-store keys. MetadataImageBuilder reads them back.
+#pragma once
+
+#include "cluster_control/metadata_image.h"
+#include "foundation/bytes.h"
+
+namespace naru {
+
+Bytes encode_cluster(const ClusterMetadata& cluster);
+Bytes encode_controller_epoch(const ClusterMetadata& cluster);
+Bytes encode_generation(int64_t generation);
+Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms);
+Bytes encode_configs(const ConfigOverrides& configs);
+Bytes encode_bucket(const PartitionBucket& bucket);
+Bytes encode_broker(const BrokerMetadata& broker);
+Bytes encode_deleted_topic(const DeletedTopic& deleted);
+
+}  // namespace naru

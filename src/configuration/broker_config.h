@@ -1,0 +1,83 @@
+// A broker's configuration: typed, complete, validated.
+//
+// Values come from, weakest first: the defaults, the properties file, the environment (NARU_NODE_ID for node.id),
+// flags. Immutable after loading, so usable from every thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "configuration/config_values.h"
+#include "configuration/listener_config.h"
+#include "foundation/error_code.h"
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+
+namespace naru {
+
+struct BrokerConfig {
+  BrokerId node_id;
+  std::optional<std::string> rack;
+  std::vector<std::string> log_dirs;  // the data folders, at least one
+
+  std::vector<ListenerConfig> listeners;  // at least one
+  std::optional<Endpoint> admin_listener;
+
+  int32_t num_partitions = 0;
+  std::optional<int32_t> default_replication_factor;  // none: min(3, brokers)
+  bool auto_create_topics_enable = false;
+  bool delete_topic_enable = false;
+
+  std::optional<int32_t> num_network_threads;  // none: one per core
+  int32_t num_io_threads = 0;
+
+  int32_t socket_request_max_bytes = 0;
+  int32_t max_connections = 0;
+  int32_t max_connections_per_ip = 0;
+  Milliseconds connections_max_idle{};
+  int32_t max_inflight_requests_per_connection = 0;
+  int32_t fetch_max_bytes = 0;
+  int32_t fetch_session_cache_slots = 0;
+  uint64_t memory_budget_bytes = 0;
+  uint64_t max_decompressed_bytes = 0;
+
+  LogLevel log_level = LogLevel::info;
+  Milliseconds slow_request{};    // 0: no slow-request log
+  Milliseconds watchdog_stall{};  // 0: no watchdog
+
+  // Every key of the table as text, with its source. The topic keys' defaults (log.retention.hours, ...) are only here:
+  // resolve_topic_config() reads them.
+  ConfigValues values{broker_config_definitions()};
+};
+
+struct ConfigAssignment {
+  std::string key;
+  std::string value;
+  std::string origin;  // "flag --set", "flag --data": named in error messages
+};
+
+struct BrokerConfigInputs {
+  std::string file_name;  // for messages; the caller reads the file
+  std::string file_text;  // Java properties; empty when there is no file
+  // All of the process's variables: those that do not start with NARU_ are skipped.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<ConfigAssignment> flags;  // the last one of a key wins
+};
+
+// ErrorCode::invalid_argument whose message names every wrong value, where it came from, and what would be right.
+Result<BrokerConfig> load_broker_config(const BrokerConfigInputs& inputs);
+
+// The defaults with some keys replaced: for tests and tools.
+Result<BrokerConfig> make_broker_config(const ConfigOverrides& values);
+
+// Sentences about keys that were set and change nothing in this version; the broker logs them when it starts.
+std::vector<std::string> ineffective_keys(const BrokerConfig& config);
+
+// "NARU_NODE_ID" for node.id; our own prefix is not doubled: "NARU_LOG_LEVEL" for naru.log.level.
+std::string environment_name(std::string_view key);
+
+}  // namespace naru

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+
+#include "configuration/config_definition.h"
+#include "configuration/topic_config_table.h"
+#include "configuration/value_checks.h"
+
+namespace naru {
+namespace {
+
+using detail::kTopicConfigs;
+using enum ConfigType;
+using enum ConfigEffect;
+
+constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
+    {.name = "node.id",
+     .type = int32,
+     .default_text = "1",
+     .help = "This broker's number in its cluster; remembered in the data folder.",
+     .minimum = 0,
+     .alias = "broker.id"},
+    {.name = "broker.rack",
+     .type = string,
+     .default_text = std::nullopt,
+     .help =
+         "Where the broker stands; replicas are spread over racks. Not set: all brokers without a rack count as one."},
+    {.name = "log.dirs",
+     .type = list,
+     .default_text = "./data",
+     .help =
+         "The data folders, usually one per disk; a new partition goes to the one with the fewest. The first one also "
+         "holds the metadata.",
+     .check = detail::check_folders,
+     .alias = "log.dir"},
+
+    {.name = "listeners",
+     .type = list,
+     .default_text = "PLAINTEXT://:9092",
+     .help = "Where clients connect: NAME://HOST:PORT, or HOST:PORT. No host: all interfaces. Port 0: any free port."},
+    {.name = "advertised.listeners",
+     .type = list,
+     .default_text = std::nullopt,
+     .help = "Addresses that clients are told, per listener name. Not set: each client is told the address that it "
+             "connected to."},
+    {.name = "listener.security.protocol.map",
+     .type = list,
+     .default_text = "PLAINTEXT:PLAINTEXT",
+     .help = "NAME:PROTOCOL for each listener name. PLAINTEXT is the only protocol so far."},
+    {.name = "naru.admin.listener",
+     .type = string,
+     .default_text = "127.0.0.1:9192",
+     .help = "HOST:PORT of the HTTP server with /metrics and /healthz. Empty: none. Port 0: any free port.",
+     .check = detail::check_admin_listener},
+
+    {.name = "num.partitions",
+     .type = int32,
+     .default_text = "4",
+     .help = "Partitions of a topic that is created without a number.",
+     .minimum = 1},
+    {.name = "default.replication.factor",
+     .type = int32,
+     .default_text = std::nullopt,
+     .help =
+         "Replicas of a partition that is created without a number. Not set: 3, or the number of brokers if that is "
+         "smaller.",
+     .minimum = 1,
+     .maximum = 32767},
+    {.name = "auto.create.topics.enable",
+     .type = boolean,
+     .default_text = "true",
+     .help = "Whether asking for an unknown topic creates it, if the client allows that."},
+    {.name = "delete.topic.enable", .type = boolean, .default_text = "true", .help = "Whether topics can be deleted."},
+
+    {.name = "num.network.threads",
+     .type = int32,
+     .default_text = std::nullopt,
+     .help = "Event loops. Not set: one per core.",
+     .minimum = 1,
+     .maximum = 256},
+    {.name = "num.io.threads",
+     .type = int32,
+     .default_text = "8",
+     .help = "Most worker threads for what may block: syncs, cold reads, recovery.",
+     .minimum = 1,
+     .maximum = 256},
+
+    {.name = "socket.request.max.bytes",
+     .type = int32,
+     .default_text = "104857600",
+     .help = "Largest request; a connection that announces a larger one is closed.",
+     .minimum = 1024},
+    {.name = "max.connections",
+     .type = int32,
+     .default_text = "2147483647",
+     .help = "Most connections of all clients.",
+     .minimum = 1},
+    {.name = "max.connections.per.ip",
+     .type = int32,
+     .default_text = "2147483647",
+     .help = "Most connections from one address.",
+     .minimum = 1},
+    {.name = "connections.max.idle.ms",
+     .type = int64,
+     .default_text = "600000",
+     .help = "A connection without requests for this long is closed.",
+     .minimum = 1000,
+     .maximum = kMaxInt32},
+    {.name = "naru.max.inflight.requests.per.connection",
+     .type = int32,
+     .default_text = "100",
+     .help = "Requests of one connection that may wait for their answers before reading from it pauses.",
+     .minimum = 1,
+     .maximum = 10000},
+    {.name = "fetch.max.bytes",
+     .type = int32,
+     .default_text = "57671680",
+     .help = "Most bytes in one fetch response, whatever the client asks for.",
+     .minimum = 1024},
+    {.name = "max.incremental.fetch.session.cache.slots",
+     .type = int32,
+     .default_text = "1000",
+     .help = "Most incremental fetch sessions; clients beyond that send full fetch requests.",
+     .minimum = 0,
+     .maximum = 1000000},
+    {.name = "naru.memory.budget.bytes",
+     .type = int64,
+     .default_text = "536870912",
+     .help =
+         "Memory for request bodies, parked fetches, decompression, producer state and sessions together. When it is "
+         "used up, reading from clients pauses.",
+     .minimum = 1 << 20},
+    {.name = "naru.max.decompressed.bytes",
+     .type = int64,
+     .default_text = "67108864",
+     .help = "Largest size to which one compressed batch may expand while it is checked.",
+     .minimum = 1 << 16,
+     .maximum = kMaxInt32},
+
+    {.name = "naru.log.level",
+     .type = string,
+     .default_text = "info",
+     .help = "How much is written to stderr.",
+     .allowed = kLogLevels},
+    {.name = "naru.slow.request.ms",
+     .type = int64,
+     .default_text = "1000",
+     .help = "Requests that take longer, waiting on purpose excluded, are logged with the time of each stage. 0: none.",
+     .minimum = 0,
+     .maximum = kMaxInt32},
+    {.name = "naru.watchdog.stall.ms",
+     .type = int64,
+     .default_text = "500",
+     .help = "An event loop that does not come back for this long is reported. 0: no watchdog.",
+     .minimum = 0,
+     .maximum = kMaxInt32},
+});
+
+constexpr size_t kDerivedCount = [] {
+  size_t count = 0;
+  for (const ConfigDefinition& topic : kTopicConfigs) count += topic.synonyms.count;
+  return count;
+}();
+
+// The broker key that gives a topic key its default: everything but name, default and unit is the topic key's.
+constexpr ConfigDefinition derive(const ConfigDefinition& topic, size_t synonym) {
+  ConfigDefinition row = topic;
+  const ConfigSynonym& from = topic.synonyms.rows[synonym];
+  row.scope = ConfigScope::broker;
+  row.name = from.broker_key;
+  // Of several units only the coarsest has a default; the others stay unset so that they do not win over it.
+  row.default_text = topic.synonyms.count == 1 ? topic.default_text : from.default_text;
+  row.effect = topic.effect == stored_only ? stored_only : at_restart;
+  row.synonyms = {};
+  if (from.multiplier != 1) {
+    row.type = int32;
+    row.maximum = kMaxInt32;
+  }
+  return row;
+}
+
+constexpr auto make_broker_table() {
+  std::array<ConfigDefinition, kOwnRows.size() + kDerivedCount> rows;
+  auto* next = std::ranges::copy(kOwnRows, rows.data()).out;
+  for (const ConfigDefinition& topic : kTopicConfigs) {
+    for (size_t synonym = 0; synonym < topic.synonyms.count; ++synonym) *next++ = derive(topic, synonym);
+  }
+  return rows;
+}
+
+constexpr auto kBrokerConfigs = make_broker_table();
+
+const ConfigDefinition* find(std::span<const ConfigDefinition> rows, std::string_view name) {
+  const auto found = std::ranges::find_if(rows, [name](const ConfigDefinition& row) {
+    return row.name == name || (!row.alias.empty() && row.alias == name);
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const ConfigDefinition> broker_config_definitions() {
+  return kBrokerConfigs;
+}
+std::span<const ConfigDefinition> topic_config_definitions() {
+  return kTopicConfigs;
+}
+const ConfigDefinition* find_broker_config(std::string_view name) {
+  return find(kBrokerConfigs, name);
+}
+const ConfigDefinition* find_topic_config(std::string_view name) {
+  return find(kTopicConfigs, name);
+}
+
+}  // namespace naru

@@ -1,0 +1,86 @@
+// Every configuration key has one definition: name, type, default, allowed values, help. Parsing, validation, the
+// DescribeConfigs answer and docs/configuration.md are all made from these tables.
+//
+// Immutable data, usable from every thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foundation/status.h"
+
+namespace naru {
+
+// The numbers are those of Kafka's DescribeConfigs response.
+enum class ConfigType : int8_t { boolean = 1, string = 2, int32 = 3, int64 = 5, floating = 6, list = 7 };
+
+enum class ConfigScope : uint8_t { broker, topic };
+
+enum class ConfigEffect : uint8_t {
+  at_once,      // a change is obeyed while the broker runs
+  at_restart,   // read when the broker starts
+  stored_only,  // validated, stored and shown, because clients and tools set it; changes nothing in this version
+};
+
+// A broker key that gives a topic key its default: retention.ms follows log.retention.hours, times 3,600,000.
+struct ConfigSynonym {
+  std::string_view broker_key;
+  int64_t multiplier = 1;
+  std::optional<std::string_view> default_text;  // where there are several; a single one has the topic key's default
+};
+
+// At most four, the most specific first: the first one that was set wins.
+struct ConfigSynonyms {
+  ConfigSynonym rows[4];
+  size_t count = 0;
+  std::span<const ConfigSynonym> view() const { return {rows, count}; }
+};
+
+struct ConfigDefinition {
+  std::string_view name;
+  ConfigScope scope = ConfigScope::broker;
+  ConfigType type = ConfigType::string;
+  std::optional<std::string_view> default_text;  // none: not set, and `help` says what happens then
+  ConfigEffect effect = ConfigEffect::at_restart;
+  std::string_view help;
+  int64_t minimum = std::numeric_limits<int64_t>::min();
+  int64_t maximum = std::numeric_limits<int64_t>::max();
+  std::span<const std::string_view> allowed;    // texts, or elements of a list; empty: any
+  Status (*check)(std::string_view) = nullptr;  // what type and range cannot say
+  std::string_view alias;                       // another name for it in files, flags and the environment
+  ConfigSynonyms synonyms;                      // topic keys only
+};
+
+std::span<const ConfigDefinition> broker_config_definitions();
+std::span<const ConfigDefinition> topic_config_definitions();
+
+// By name or alias; nullptr when there is none.
+const ConfigDefinition* find_broker_config(std::string_view name);
+const ConfigDefinition* find_topic_config(std::string_view name);
+
+// ErrorCode::invalid_config with a sentence that names the key, what it takes, and the value.
+Status validate_value(const ConfigDefinition& definition, std::string_view value);
+// The same by name, for topic keys; an unknown name is invalid_config too and says which key may have been meant.
+Status validate_topic_config(std::string_view name, std::string_view value);
+
+// "an integer from 1 to 9", "one of delete, compact": for messages and for the reference.
+std::string describe_values(const ConfigDefinition& definition);
+
+// The defined name that `name` was probably meant to be, or empty when nothing is near.
+std::string_view nearest_config(std::span<const ConfigDefinition> definitions, std::string_view name);
+
+// Values longer than this are refused.
+inline constexpr size_t kMaxConfigValueBytes = 32 * 1024;
+
+std::optional<bool> parse_config_boolean(std::string_view text);
+std::optional<int64_t> parse_config_integer(std::string_view text);
+std::optional<double> parse_config_floating(std::string_view text);
+// Elements between commas, without the spaces around them; an empty text is an empty list.
+std::vector<std::string_view> parse_config_list(std::string_view text);
+
+}  // namespace naru

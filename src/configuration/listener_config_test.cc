@@ -1,0 +1,49 @@
+#include "configuration/listener_config.h"
+
+#include <gtest/gtest.h>
+
+namespace naru {
+namespace {
+
+std::string refusal(std::string_view listeners, std::string_view advertised = "", std::string_view map = "") {
+  const auto parsed = parse_listeners(listeners, advertised, map);
+  return parsed ? "accepted" : parsed.error().message();
+}
+
+TEST(Listeners, ReadNamesAddressesAndAdvertisedAddresses) {
+  const auto parsed = parse_listeners("external://:9092, INTERNAL://[::1]:19092", "EXTERNAL://broker.example:443",
+                                      "EXTERNAL:PLAINTEXT,internal:plaintext");
+  ASSERT_TRUE(parsed) << parsed.error().to_string();
+  ASSERT_EQ(parsed->size(), 2u);
+  EXPECT_EQ((*parsed)[0], (ListenerConfig{"EXTERNAL", {"0.0.0.0", 9092}, Endpoint{"broker.example", 443}, {}}));
+  EXPECT_EQ((*parsed)[1], (ListenerConfig{"INTERNAL", {"::1", 19092}, std::nullopt, {}}));
+}
+
+TEST(Listeners, APlainAddressIsTheListenerPlaintext) {
+  const auto parsed = parse_listeners("127.0.0.1:0", "localhost:9092", "");
+  ASSERT_TRUE(parsed) << parsed.error().to_string();
+  EXPECT_EQ(parsed->front(), (ListenerConfig{"PLAINTEXT", {"127.0.0.1", 0}, Endpoint{"localhost", 9092}, {}}));
+}
+
+TEST(Listeners, RefuseWithASentenceThatSaysWhatToChange) {
+  EXPECT_EQ(refusal(""), "listeners is empty: no client could connect");
+  EXPECT_EQ(refusal("localhost"), "'localhost' is not HOST:PORT");
+  EXPECT_EQ(refusal("A B://x:1"), "'A B' is not a listener name");
+  EXPECT_EQ(refusal("PLAINTEXT://a:1,PLAINTEXT://b:2"), "listener PLAINTEXT is there twice");
+  EXPECT_EQ(refusal("PLAINTEXT://a:1,X://a:1", "", "X:PLAINTEXT"), "listeners PLAINTEXT and X share the address a:1");
+  EXPECT_EQ(refusal("X://a:1"),
+            "listener X has no security protocol; add X:PLAINTEXT to listener.security.protocol.map");
+  EXPECT_EQ(refusal("SSL://a:1"), "listener SSL has the security protocol SSL, but only PLAINTEXT is supported so far");
+  EXPECT_EQ(refusal("a:1", "", "nonsense"), "'nonsense' in listener.security.protocol.map is not NAME:PROTOCOL");
+  EXPECT_EQ(refusal("a:1", "X://b:2"), "advertised.listeners names X, which is not in listeners");
+  EXPECT_EQ(refusal("a:1", "b:2,c:3"), "listener PLAINTEXT is in advertised.listeners twice");
+  EXPECT_EQ(
+      refusal("a:1", ":9092"),
+      "0.0.0.0:9092 in advertised.listeners is not an address that a client can connect to; name a host and a port");
+  std::string many = "a:1";
+  for (int i = 0; i < 40; ++i) many += ",a:1";
+  EXPECT_EQ(refusal(many), "there are 41 listeners, more than 32");
+}
+
+}  // namespace
+}  // namespace naru

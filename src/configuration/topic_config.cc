@@ -1,0 +1,64 @@
+#include "configuration/topic_config.h"
+
+#include <algorithm>
+#include <string>
+
+#include "foundation/log.h"
+
+namespace naru {
+namespace {
+
+// What a topic gets from a broker key of another unit: hours become milliseconds; "no limit" stays what it is.
+std::string in_topic_unit(const std::string& text, int64_t multiplier) {
+  if (multiplier == 1) return text;
+  const int64_t number = parse_config_integer(text).value_or(0);
+  return std::to_string(number < 0 ? number : number * multiplier);
+}
+
+void apply_broker_values(const BrokerConfig& broker, ConfigValues& values) {
+  for (const ConfigDefinition& definition : topic_config_definitions()) {
+    for (const ConfigSynonym& synonym : definition.synonyms.view()) {
+      if (!broker.values.is_set(synonym.broker_key)) continue;
+      const ConfigValue& value = broker.values.at(synonym.broker_key);
+      values.set(definition.name, in_topic_unit(*value.text, synonym.multiplier), value.source, value.origin);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverrides& overrides) {
+  ConfigValues values(topic_config_definitions());
+  apply_broker_values(broker, values);
+  for (const auto& [name, text] : overrides) {
+    if (const Status status = validate_topic_config(name, text); !status.ok()) {
+      log_warn("configuration", "a stored topic configuration is skipped: {}", status.message());
+      continue;
+    }
+    values.set(name, text, ConfigSource::topic, "topic");
+  }
+  return values;
+}
+
+TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrides& overrides) {
+  const ConfigValues values = resolve_topic_values(broker, overrides);
+  TopicConfig config;
+  config.max_message_bytes = values.int32("max.message.bytes");
+  config.timestamp_type = values.string("message.timestamp.type") == "LogAppendTime"
+                              ? MessageTimestampType::log_append_time
+                              : MessageTimestampType::create_time;
+  config.timestamp_before_max_ms = values.integer("message.timestamp.before.max.ms");
+  config.timestamp_after_max_ms = values.integer("message.timestamp.after.max.ms");
+  config.compacted = std::ranges::count(parse_config_list(values.string("cleanup.policy")), "compact") > 0;
+  config.segment_bytes = values.int32("segment.bytes");
+  config.segment_ms = values.integer("segment.ms");
+  config.segment_index_bytes = values.int32("segment.index.bytes");
+  config.index_interval_bytes = values.int32("index.interval.bytes");
+  config.flush_messages = values.integer("flush.messages");
+  config.flush_ms = values.integer("flush.ms");
+  config.min_insync_replicas = values.optional_int32("min.insync.replicas");
+  return config;
+}
+
+}  // namespace naru

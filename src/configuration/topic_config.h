@@ -1,0 +1,45 @@
+// A topic's effective configuration: its own value, else the broker's key of the same meaning, else the default.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "configuration/broker_config.h"
+#include "configuration/config_values.h"
+
+namespace naru {
+
+enum class MessageTimestampType : uint8_t { create_time, log_append_time };
+
+// The values that the broker acts on; everything else of a topic is in resolve_topic_values().
+struct TopicConfig {
+  int32_t max_message_bytes = 0;
+  MessageTimestampType timestamp_type = MessageTimestampType::create_time;
+  int64_t timestamp_before_max_ms = 0;
+  int64_t timestamp_after_max_ms = 0;
+  bool compacted = false;  // cleanup.policy contains compact: every record needs a key
+
+  int32_t segment_bytes = 0;
+  int64_t segment_ms = 0;
+  int32_t segment_index_bytes = 0;
+  int32_t index_interval_bytes = 0;
+
+  int64_t flush_messages = 0;
+  int64_t flush_ms = 0;                        // only where flush_messages > 1; the largest value: never by time
+  std::optional<int32_t> min_insync_replicas;  // none: by the replication factor
+
+  // Whether an acknowledgement waits for the disk.
+  bool acknowledges_after_sync() const { return flush_messages == 1; }
+  int32_t effective_min_insync_replicas(int32_t replication_factor) const {
+    return min_insync_replicas.value_or(replication_factor >= 3 ? 2 : 1);
+  }
+
+  bool operator==(const TopicConfig&) const = default;
+};
+
+// Overrides were validated when they were stored. One that is unknown or invalid now (written by another version) is
+// logged and skipped, so that old data can always be opened.
+ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverrides& overrides);
+TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrides& overrides);
+
+}  // namespace naru

@@ -1,0 +1,191 @@
+#include "coordination_store/embedded/embedded_store.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "coordination_store/coordination_store_contract.h"
+#include "coordination_store/simulated/run_in_world.h"
+
+namespace naru {
+namespace {
+
+class EmbeddedBackend {
+ public:
+  EmbeddedBackend() { open(); }
+  ~EmbeddedBackend() { ignore(close()); }
+
+  CoordinationStore& store() { return *store_; }
+  EmbeddedStore& embedded() { return *store_; }
+  template <class T>
+  T run(Task<T> task) {
+    return run_in(world_, std::move(task));
+  }
+  void new_session() {
+    ignore(close());
+    process_ = node_.start();
+    open();
+  }
+  Status close() {
+    const Status status = run(store_->close());
+    store_.reset();
+    process_.reset();
+    return status;
+  }
+  void open() {
+    if (!process_) process_ = node_.start();
+    auto opened = try_open(StoreExpectation::may_be_new);
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    store_ = std::move(*opened);
+  }
+  Result<std::unique_ptr<EmbeddedStore>> try_open(StoreExpectation expectation) {
+    if (!process_) process_ = node_.start();
+    const Seams seams = process_->seams();
+    return run(EmbeddedStore::open(seams.files, seams.scheduler, seams.random,
+                                   {.folder = "/metadata", .expectation = expectation, .snapshot_log_bytes = 4096}));
+  }
+  SimulatedFileSystem& disk() { return node_.disk(); }
+  std::vector<std::string> file_names() {
+    std::vector<std::string> names;
+    const auto listed = disk().list("/metadata");
+    for (const DirectoryEntry& entry : *listed) names.push_back(entry.name);
+    return names;
+  }
+
+ private:
+  SimulatedWorld world_{4711};
+  SimulatedNode& node_ = world_.add_node("broker");
+  std::unique_ptr<SimulatedProcess> process_;
+  std::unique_ptr<EmbeddedStore> store_;
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Embedded, CoordinationStoreContract, EmbeddedBackend);
+
+Task<void> commit_one(CoordinationStore& store, std::string key, int& succeeded) {
+  Transaction transaction;
+  transaction.puts.push_back(text_put(std::move(key), "value"));
+  const auto versions = co_await store.commit(std::move(transaction));
+  succeeded += versions ? 1 : 0;
+}
+
+Task<int> commit_together(CoordinationStore& store, int count) {
+  int succeeded = 0;
+  TaskGroup group;
+  for (int i = 0; i < count; ++i) group.spawn(commit_one(store, "key" + std::to_string(i), succeeded));
+  co_await group.join();
+  co_return succeeded;
+}
+
+TEST(EmbeddedStore, TransactionsThatArriveTogetherShareASync) {
+  EmbeddedBackend backend;
+  int syncs = 0;
+  backend.disk().set_trace([&syncs](FileOperation operation, const std::string&, uint64_t) {
+    syncs += operation == FileOperation::sync_data ? 1 : 0;
+  });
+  EXPECT_EQ(backend.run(commit_together(backend.store(), 50)), 50);
+  EXPECT_EQ(syncs, 2);  // the first one alone, the others together
+  backend.disk().set_trace(nullptr);
+}
+
+TEST(EmbeddedStore, AReadWaitsUntilWhatItSawIsDurable) {
+  EmbeddedBackend backend;
+  struct Reader {
+    static Task<void> read(CoordinationStore& store, SimulatedFileSystem& disk, bool& was_durable) {
+      const auto found = co_await store.get("key0");
+      was_durable = found && *found && disk.durable_content("/metadata/log-00000000000000000001").size() > kLogHeaderBytes;
+    }
+    static Task<int> both(CoordinationStore& store, SimulatedFileSystem& disk, bool& was_durable) {
+      TaskGroup group;
+      int succeeded = 0;
+      group.spawn(commit_one(store, "key0", succeeded));
+      group.spawn(read(store, disk, was_durable));
+      co_await group.join();
+      co_return succeeded;
+    }
+  };
+  bool was_durable = false;
+  EXPECT_EQ(backend.run(Reader::both(backend.store(), backend.disk(), was_durable)), 1);
+  EXPECT_TRUE(was_durable);
+}
+
+TEST(EmbeddedStore, AFailedSyncIsFinalAndEndsTheSession) {
+  EmbeddedBackend backend;
+  const auto watch = backend.store().watch("other");
+  backend.disk().fail_nth(FileOperation::sync_data, 1);
+  int succeeded = 0;
+  struct Wrapped {
+    static Task<Unit> commit(CoordinationStore& store, int& succeeded) {
+      co_await commit_one(store, "key", succeeded);
+      co_return Unit{};
+    }
+  };
+  backend.run(Wrapped::commit(backend.store(), succeeded));
+  EXPECT_EQ(succeeded, 0);
+  EXPECT_TRUE(backend.run(watch->next({})).ok());
+  EXPECT_EQ(backend.run(backend.store().session()).state, SessionState::expired);
+  const auto later = backend.run(backend.store().commit({.puts = {text_put("key", "again")}}));
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(backend.run(backend.store().get("key")).error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(backend.close().code(), ErrorCode::unavailable);
+  backend.open();
+}
+
+TEST(EmbeddedStore, TakesASnapshotWhenTheLogIsLongAndReadsItBack) {
+  EmbeddedBackend backend;
+  for (int i = 0; i < 200; ++i) {
+    const std::string value(100, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(backend.run(backend.store().commit({.puts = {text_put("key" + std::to_string(i % 7), value)}})));
+  }
+  const auto names = backend.file_names();
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_NE(names[0], "log-00000000000000000001");
+  EXPECT_EQ(names[1], "snapshot");
+  const auto before = backend.run(backend.store().list(""));
+  backend.new_session();
+  const auto after = backend.run(backend.store().list(""));
+  ASSERT_EQ(before->size(), after->size());
+  for (size_t i = 0; i < before->size(); ++i) {
+    EXPECT_EQ((*before)[i].version, (*after)[i].version);
+    EXPECT_TRUE(equal_bytes((*before)[i].value.view(), (*after)[i].value.view()));
+  }
+}
+
+TEST(EmbeddedStore, ASnapshotThatCannotBeWrittenLeavesTheStoreWorking) {
+  EmbeddedBackend backend;
+  backend.disk().fail_nth(FileOperation::write, 1, "snapshot", ErrorCode::disk_full);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(backend.run(backend.store().commit({.puts = {text_put("key", std::string(100, 'x'))}})));
+  }
+  EXPECT_EQ(backend.file_names().back(), "snapshot");
+}
+
+TEST(EmbeddedStore, AFolderThatWasInUseAndIsEmptyNowIsRefused) {
+  EmbeddedBackend backend;
+  ASSERT_TRUE(backend.close().ok());
+  for (const std::string& name : backend.file_names()) ASSERT_TRUE(backend.disk().remove_file("/metadata/" + name).ok());
+  const auto opened = backend.try_open(StoreExpectation::must_exist);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), ErrorCode::corrupt_data);
+  EXPECT_NE(opened.error().message().find("/metadata"), std::string::npos);
+  backend.open();
+}
+
+TEST(EmbeddedStore, RefusesTransactionsBeyondItsMemoryAndStillTakesDeletes) {
+  SimulatedWorld world(1);
+  SimulatedNode& node = world.add_node("broker");
+  const auto process = node.start();
+  const Seams seams = process->seams();
+  auto store = *run_in(world, EmbeddedStore::open(seams.files, seams.scheduler, seams.random,
+                                                  {.folder = "/metadata", .max_state_bytes = 1000}));
+  ASSERT_TRUE(run_in(world, store->commit({.puts = {text_put("a", std::string(800, 'a'))}})));
+  const auto refused = run_in(world, store->commit({.puts = {text_put("b", std::string(800, 'b'))}}));
+  EXPECT_EQ(refused.error().code(), ErrorCode::out_of_memory_budget);
+  EXPECT_TRUE(run_in(world, store->commit({.deletes = {"a"}})));
+  EXPECT_TRUE(run_in(world, store->commit({.puts = {text_put("b", std::string(800, 'b'))}})));
+  EXPECT_TRUE(run_in(world, store->close()).ok());
+}
+
+}  // namespace
+}  // namespace naru

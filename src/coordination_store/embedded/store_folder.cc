@@ -1,0 +1,149 @@
+#include "coordination_store/embedded/store_folder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "foundation/log.h"
+
+namespace naru {
+namespace {
+
+constexpr std::string_view kSnapshotName = "snapshot";
+constexpr std::string_view kLogPrefix = "log-";
+constexpr uint64_t kMaxFileBytes = 1u << 30;  // far above what a store may hold; a larger file is not ours
+
+std::string log_name(uint64_t first_round) { return fmt::format("{}{:020}", kLogPrefix, first_round); }
+
+// Names sort like their numbers, so the last one is the newest.
+std::vector<std::string> log_names(const std::vector<DirectoryEntry>& entries) {
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : entries) {
+    const bool is_log = entry.name.starts_with(kLogPrefix) && !entry.name.ends_with(".tmp");
+    if (is_log) names.push_back(entry.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool has_snapshot(const std::vector<DirectoryEntry>& entries) {
+  return std::ranges::any_of(entries, [](const DirectoryEntry& entry) { return entry.name == kSnapshotName; });
+}
+
+Status refuse_missing(const std::string& folder, std::string_view found) {
+  return error(ErrorCode::corrupt_data,
+               "{} holds {}. It was in use before, so its files were lost or moved: restore the folder from a copy",
+               folder, found);
+}
+
+std::string parent_of(const std::string& folder) {
+  const size_t slash = folder.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : folder.substr(0, slash);
+}
+
+// Creates what is missing of a path. Also syncs the parent of a folder that is there already: whoever made it may have
+// died before that.
+Status create_folder_durably(FileSystem& files, const std::string& folder) {
+  NARU_TRY_ASSIGN(const bool exists, files.exists(folder));
+  const std::string parent = parent_of(folder);
+  if (!exists) {
+    if (parent != folder && parent != ".") NARU_TRY(create_folder_durably(files, parent));
+    NARU_TRY(files.create_directories(folder));
+  }
+  return files.sync_directory(parent);
+}
+
+}  // namespace
+
+Result<StoreFolder::Opened> StoreFolder::open(FileSystem& files, Random& random, std::string folder,
+                                              StoreExpectation expectation) {
+  NARU_TRY_ASSIGN(const bool exists, files.exists(folder));
+  if (!exists && expectation == StoreExpectation::must_exist) return failure(refuse_missing(folder, "nothing"));
+  NARU_TRY(create_folder_durably(files, folder));
+  // Names that an earlier process saw but could not make durable must not go away under us.
+  NARU_TRY(files.sync_directory(folder));
+  std::unique_ptr<StoreFolder> opened(new StoreFolder(files, std::move(folder)));
+  NARU_TRY_ASSIGN(const auto entries, files.list(opened->folder_));
+  const std::vector<std::string> logs = log_names(entries);
+  if (logs.empty()) {
+    if (has_snapshot(entries)) return failure(refuse_missing(opened->folder_, "a snapshot and no log"));
+    if (expectation == StoreExpectation::must_exist) return failure(refuse_missing(opened->folder_, "no log"));
+    const LogHeader header{random.next(), 1};
+    NARU_TRY(opened->start_log(header));
+    StoreRecovery fresh;
+    fresh.log = header;
+    fresh.log_end = fresh.last_round_begin = kLogHeaderBytes;
+    return Opened{std::move(opened), std::move(fresh)};
+  }
+
+  opened->log_name_ = logs.back();
+  const std::string log_path = opened->path_of(opened->log_name_);
+  const std::string snapshot_path = opened->path_of(kSnapshotName);
+  NARU_TRY_ASSIGN(const Bytes log_content, read_whole_file(files, log_path, kMaxFileBytes));
+  Bytes snapshot_content;
+  std::optional<StoreFile> snapshot;
+  if (has_snapshot(entries)) {
+    NARU_TRY_ASSIGN(snapshot_content, read_whole_file(files, snapshot_path, kMaxFileBytes));
+    snapshot = StoreFile{snapshot_path, snapshot_content};
+  }
+  NARU_TRY_ASSIGN(StoreRecovery recovery, recover_store(snapshot, {log_path, log_content}));
+  opened->snapshot_bytes_ = snapshot_content.size();
+  NARU_TRY(opened->make_durable(recovery));
+  NARU_TRY(opened->remove_leftovers());
+  return Opened{std::move(opened), std::move(recovery)};
+}
+
+Status StoreFolder::make_durable(const StoreRecovery& recovery) {
+  NARU_TRY_ASSIGN(log_, files_->open(path_of(log_name_), OpenMode::write));
+  log_end_ = recovery.log_end;
+  if (recovery.bytes_cut > 0) {
+    log_warn("coordination_store", "{}: cut {} bytes of a round whose write was never completed, behind round {}",
+             log_->path(), recovery.bytes_cut, recovery.last_round);
+    NARU_TRY(log_->truncate(recovery.log_end));
+  }
+  // The last round may be in the page cache only, of a process whose sync failed: a sync of clean pages would not write
+  // it. Written again it is dirty, and the same bytes cannot be torn.
+  Bytes last_round(recovery.log_end - recovery.last_round_begin);
+  NARU_TRY_ASSIGN(const size_t got, log_->read_at(recovery.last_round_begin, last_round));
+  if (got != last_round.size()) return error(ErrorCode::io_error, "{} became shorter while it was read", log_->path());
+  if (!last_round.empty()) NARU_TRY(log_->write_at(recovery.last_round_begin, last_round));
+  return log_->sync_data();
+}
+
+Status StoreFolder::remove_leftovers() {
+  NARU_TRY_ASSIGN(const auto entries, files_->list(folder_));
+  for (const DirectoryEntry& entry : entries) {
+    const bool old_log = entry.name.starts_with(kLogPrefix) && entry.name != log_name_;
+    const bool unfinished_snapshot = entry.name == std::string(kSnapshotName) + ".tmp";
+    if (old_log || unfinished_snapshot) NARU_TRY(files_->remove_file(path_of(entry.name)));
+  }
+  return {};
+}
+
+Status StoreFolder::append(BytesView round) {
+  NARU_TRY(log_->write_at(log_end_, round));
+  NARU_TRY(log_->sync_data());
+  log_end_ += round.size();
+  return {};
+}
+
+Status StoreFolder::write_snapshot(const StoreState& state, uint64_t round) {
+  const Bytes content = encode_snapshot(state, round);
+  NARU_TRY(replace_file(*files_, folder_, std::string(kSnapshotName), content));
+  snapshot_bytes_ = content.size();
+  return {};
+}
+
+Status StoreFolder::start_log(LogHeader header) {
+  const Bytes content = encode_log_header(header);
+  const std::string name = log_name(header.first_round);
+  NARU_TRY(replace_file(*files_, folder_, name, content));
+  NARU_TRY_ASSIGN(log_, files_->open(path_of(name), OpenMode::write));
+  log_name_ = name;
+  log_end_ = content.size();
+  return remove_leftovers();
+}
+
+}  // namespace naru

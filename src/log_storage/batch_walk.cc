@@ -1,0 +1,88 @@
+#include "log_storage/batch_walk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/crc32c.h"
+
+namespace naru {
+namespace {
+
+constexpr size_t kWalkWindowBytes = 4096;
+constexpr size_t kScanWindowBytes = 256 * 1024;
+
+// What is wrong with a header at a place where `remaining` bytes are left; empty if nothing is.
+std::string header_problem(const Result<BatchHeader>& header, uint64_t remaining, std::optional<Offset> expected) {
+  if (!header) return header.error().message();
+  if (header->total_size > remaining) {
+    return fmt::format("the batch has {} bytes, only {} are left", header->total_size, remaining);
+  }
+  if (expected && header->base_offset != *expected) {
+    return fmt::format("the batch begins at offset {}", header->base_offset);
+  }
+  return {};
+}
+
+// In pieces, because the length in a damaged header may be anything up to the size of the file.
+Result<bool> crc_matches(WindowReader& reader, uint64_t position, const BatchHeader& header) {
+  uint32_t crc = 0;
+  const uint64_t end = position + header.total_size;
+  for (uint64_t at = position + batch_field::kAttributes; at < end;) {
+    const auto want = static_cast<size_t>(std::min<uint64_t>(reader.window_bytes(), end - at));
+    NARU_TRY_ASSIGN(const BytesView piece, reader.read(at, want));
+    if (piece.empty()) return false;
+    crc = crc32c_extend(crc, piece);
+    at += piece.size();
+  }
+  return crc == header.crc;
+}
+
+}  // namespace
+
+BatchWalk::BatchWalk(std::shared_ptr<const File> file, uint64_t position, uint64_t limit, std::optional<Offset> expected)
+    : reader_(std::move(file), limit, kWalkWindowBytes), position_(position), expected_(expected) {}
+
+Result<BatchHeader> BatchWalk::peek() {
+  NARU_TRY_ASSIGN(const BytesView bytes, reader_.read(position_, kBatchHeaderSize));
+  auto header = parse_batch_header(bytes);
+  const std::string problem = header_problem(header, reader_.limit() - position_, expected_);
+  if (problem.empty()) return header;
+  return failure(ErrorCode::corrupt_message, "{}: damaged batch at position {}, offset {}: {}", reader_.file().path(),
+                 position_, expected_ ? fmt::format("{}", *expected_) : "unknown", problem);
+}
+
+Result<BatchHeader> BatchWalk::next() {
+  NARU_TRY_ASSIGN(const BatchHeader header, peek());
+  position_ += header.total_size;
+  expected_ = header.next_offset();
+  return header;
+}
+
+Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset base_offset, LeaderEpoch epoch_before,
+                               UniqueFunction<void(const BatchHeader&, uint64_t)> visit) {
+  NARU_TRY_ASSIGN(const uint64_t size, file->size());
+  BatchScan scan{.valid_end = base_offset, .last_epoch = epoch_before, .file_bytes = size};
+  WindowReader reader(file, size, kScanWindowBytes);
+  while (scan.valid_bytes < size) {
+    NARU_TRY_ASSIGN(const BytesView bytes, reader.read(scan.valid_bytes, kBatchHeaderSize));
+    const auto header = parse_batch_header(bytes);
+    scan.problem = header_problem(header, size - scan.valid_bytes, scan.valid_end);
+    if (!scan.problem.empty()) return scan;
+    if (header->leader_epoch < LeaderEpoch(0) || header->leader_epoch < scan.last_epoch) {
+      scan.problem = fmt::format("leader epoch {} follows epoch {}", header->leader_epoch, scan.last_epoch);
+      return scan;
+    }
+    NARU_TRY_ASSIGN(const bool intact, crc_matches(reader, scan.valid_bytes, *header));
+    if (!intact) {
+      scan.problem = "the CRC does not match";
+      return scan;
+    }
+    visit(*header, scan.valid_bytes);
+    scan.valid_bytes += header->total_size;
+    scan.valid_end = header->next_offset();
+    scan.last_epoch = header->leader_epoch;
+  }
+  return scan;
+}
+
+}  // namespace naru

@@ -1,0 +1,86 @@
+#include "log_storage/checkpoint_file.h"
+
+#include <array>
+#include <utility>
+
+#include "foundation/assert.h"
+#include "foundation/crc32c.h"
+#include "foundation/endian.h"
+#include "log_storage/partition_folder.h"
+
+namespace naru {
+namespace {
+
+constexpr uint32_t kMagic = 0x6e617275;  // "naru"
+constexpr size_t kMagicAt = 0, kVersionAt = 4, kSequenceAt = 8, kDurableEndAt = 16, kLogStartAt = 24;
+constexpr size_t kCrcAt = CheckpointFile::kSlotBytes - 4;
+
+using Slot = std::array<std::byte, CheckpointFile::kSlotBytes>;
+
+Slot encode_slot(uint64_t sequence, const Checkpoint& value) {
+  Slot slot{};
+  store_big_endian(slot.data() + kMagicAt, kMagic);
+  store_big_endian(slot.data() + kVersionAt, CheckpointFile::kFormatVersion);
+  store_big_endian(slot.data() + kSequenceAt, sequence);
+  store_big_endian(slot.data() + kDurableEndAt, value.durable_end.value());
+  store_big_endian(slot.data() + kLogStartAt, value.log_start_offset.value());
+  store_big_endian(slot.data() + kCrcAt, crc32c({slot.data(), kCrcAt}));
+  return slot;
+}
+
+bool is_whole(BytesView slot) {
+  return slot.size() == CheckpointFile::kSlotBytes && load_big_endian<uint32_t>(slot.data() + kMagicAt) == kMagic &&
+         load_big_endian<uint32_t>(slot.data() + kCrcAt) == crc32c(slot.first(kCrcAt));
+}
+
+}  // namespace
+
+Result<CheckpointFile> CheckpointFile::open(FileSystem& file_system, const std::string& folder) {
+  NARU_TRY_ASSIGN(auto file, file_system.open(folder + "/" + std::string(kCheckpointFileName), OpenMode::create));
+  CheckpointFile checkpoint(std::move(file));
+  NARU_TRY(checkpoint.read_slots());
+  return checkpoint;
+}
+
+Status CheckpointFile::read_slots() {
+  for (uint64_t i = 0; i < 2; ++i) {
+    Slot slot;
+    NARU_TRY_ASSIGN(const size_t got, file_->read_at(i * kSlotBytes, slot));
+    if (!is_whole(BytesView(slot).first(got))) continue;
+    const auto version = load_big_endian<uint16_t>(slot.data() + kVersionAt);
+    if (version != kFormatVersion) {
+      return error(ErrorCode::unsupported_format, "{} is of format {}, this Naru knows {}: start a newer version",
+                   file_->path(), version, kFormatVersion);
+    }
+    const auto sequence = load_big_endian<uint64_t>(slot.data() + kSequenceAt);
+    if (value_ && sequence < sequence_) continue;
+    sequence_ = sequence;
+    value_ = Checkpoint{Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
+                        Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt))};
+  }
+  return Status();
+}
+
+Status CheckpointFile::write(const Checkpoint& value) {
+  NARU_ASSERT(!value_ || value.durable_end >= value_->durable_end, "the durable end goes back from {} to {}",
+              value_->durable_end, value.durable_end);
+  if (value_ == value) return Status();
+  return write_next_slot(value);
+}
+
+Status CheckpointFile::write_both_and_sync(const Checkpoint& value) {
+  for (int i = 0; i < 2; ++i) {
+    NARU_TRY(write_next_slot(value));
+    NARU_TRY(file_->sync_data());
+  }
+  return Status();
+}
+
+Status CheckpointFile::write_next_slot(const Checkpoint& value) {
+  NARU_TRY(file_->write_at((sequence_ + 1) % 2 * kSlotBytes, encode_slot(sequence_ + 1, value)));
+  ++sequence_;
+  value_ = value;
+  return Status();
+}
+
+}  // namespace naru

@@ -1,0 +1,54 @@
+// The file "checkpoint" of a log: how far it is known to be durable.
+//
+// Two slots of one sector each, written alternately, each with a sequence number and a CRC: whatever becomes of a write,
+// the other slot is whole. A value is written only after the sync that makes it true, so an older value is still true.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "platform/file_system.h"
+
+namespace naru {
+
+struct Checkpoint {
+  Offset durable_end;
+  Offset log_start_offset;
+  bool operator==(const Checkpoint&) const = default;
+};
+
+// Thread: the partition's strand.
+class CheckpointFile {
+ public:
+  static constexpr size_t kSlotBytes = 512;
+  static constexpr uint16_t kFormatVersion = 1;
+
+  // Opens or creates it. unsupported_format when a newer Naru wrote it.
+  static Result<CheckpointFile> open(FileSystem& file_system, const std::string& folder);
+
+  // What the newest whole slot says; nothing when the file is new or both slots are damaged.
+  const std::optional<Checkpoint>& value() const { return value_; }
+
+  // Replaces the older slot, without a sync: after a power cut the previous value may be back. Never lowers durable_end.
+  Status write(const Checkpoint& value);
+  // Replaces both slots, so that no older value is left, and syncs.
+  Status write_both_and_sync(const Checkpoint& value);
+
+  const std::shared_ptr<File>& file() const { return file_; }
+
+ private:
+  explicit CheckpointFile(std::shared_ptr<File> file) : file_(std::move(file)) {}
+
+  Status read_slots();
+  Status write_next_slot(const Checkpoint& value);
+
+  std::shared_ptr<File> file_;
+  uint64_t sequence_ = 0;  // of the newest slot; the next one goes to slot (sequence + 1) % 2
+  std::optional<Checkpoint> value_;
+};
+
+}  // namespace naru

@@ -1,0 +1,20 @@
+// The text of naru.properties.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "foundation/status.h"
+#include "log_storage/log_directory.h"
+
+namespace naru {
+
+inline constexpr std::string_view kIdentityFileName = "naru.properties";
+inline constexpr int kDataFormatVersion = 1;
+inline constexpr uint64_t kMaxIdentityFileBytes = 64 * 1024;
+
+std::string format_identity(const DirectoryIdentity& identity);
+// Keys that are not known are ignored: a newer version of the same format may add some. `folder` is for the message.
+Result<DirectoryIdentity> parse_identity(std::string_view text, const std::string& folder);
+
+}  // namespace naru

@@ -1,0 +1,147 @@
+// A sparse index: a file of fixed-size entries that increase. Not mapped into memory: the newest entries wait in memory
+// until there are enough for one write, lookups in the rest are a binary search with small reads.
+//
+// An index is a hint. Whoever follows it compares the batch it leads to; a damaged entry costs time, never a wrong answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/bytes.h"
+#include "foundation/status.h"
+#include "log_storage/open_files.h"
+
+namespace naru {
+
+// The batch at `position` begins at base offset + relative_offset.
+struct OffsetIndexEntry {
+  static constexpr uint64_t kMagic = 0x6e6172752e696478;  // "naru.idx"
+  static constexpr size_t kSize = 8;
+
+  uint32_t relative_offset = 0;
+  uint32_t position = 0;
+
+  void encode(std::byte* to) const;
+  static std::optional<OffsetIndexEntry> decode(const std::byte* from);
+  bool operator==(const OffsetIndexEntry&) const = default;
+};
+
+// No batch up to and including the one at base offset + relative_offset has a later timestamp, and that one has it.
+// With a CRC, because the log cannot disprove a wrong maximum without being read.
+struct TimeIndexEntry {
+  static constexpr uint64_t kMagic = 0x6e6172752e746978;  // "naru.tix"
+  static constexpr size_t kSize = 16;
+
+  int64_t timestamp = 0;
+  uint32_t relative_offset = 0;
+
+  void encode(std::byte* to) const;
+  static std::optional<TimeIndexEntry> decode(const std::byte* from);
+  bool operator==(const TimeIndexEntry&) const = default;
+};
+
+// Thread: the partition's strand.
+template <class Entry>
+class IndexFile {
+ public:
+  static constexpr size_t kHeaderSize = 16;  // magic, format version, entry size
+  static constexpr uint32_t kFormatVersion = 1;
+
+  // An index without entries; what the file holds, if there is one, is overwritten by the first flush.
+  IndexFile(OpenFiles& files, std::string path) : files_(&files), path_(std::move(path)) {}
+  // The index in the file. not_found; corrupt_data when header, size or last entry are wrong.
+  static Result<IndexFile> load(OpenFiles& files, std::string path);
+
+  const std::string& path() const { return path_; }
+  uint64_t size() const { return flushed_ + pending_.size(); }
+  const std::optional<Entry>& last() const { return last_; }
+
+  void append(const Entry& entry);
+  // Enough entries wait in memory to be worth a write.
+  bool flush_is_due() const { return pending_.size() >= kFlushEntries; }
+  // Writes what waits; afterwards the file exists and holds the whole index. Can be tried again after a failure.
+  Status flush();
+  // Replaces the file by an index that was built anew, durably and at once: an index that is whole but too short would
+  // be believed. `folder` is where path() is.
+  Status replace_file_in(const std::string& folder);
+  Result<std::shared_ptr<File>> file();
+
+  // The last entry for which `before` holds; it holds for a first part of the entries and not for the rest.
+  template <class Predicate>
+  Result<std::optional<Entry>> last_where(Predicate before);
+  // Keeps the entries for which `before` holds.
+  template <class Predicate>
+  Status truncate(Predicate before);
+
+ private:
+  static constexpr size_t kFlushEntries = 512;
+
+  static Bytes encode_header();
+  Bytes encode_pending() const;
+  void pending_is_written();
+  Result<Entry> at(uint64_t number);
+  template <class Predicate>
+  Result<uint64_t> count_where(Predicate before);
+
+  OpenFiles* files_;
+  std::string path_;
+  uint64_t flushed_ = 0;        // entries in the file
+  bool file_is_ours_ = false;   // it has our header and `flushed_` good entries
+  std::vector<Entry> pending_;  // entries behind them
+  std::optional<Entry> last_;
+};
+
+template <class Entry>
+template <class Predicate>
+Result<uint64_t> IndexFile<Entry>::count_where(Predicate before) {
+  uint64_t low = 0;
+  uint64_t high = size();
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    NARU_TRY_ASSIGN(const Entry entry, at(middle));
+    if (before(entry)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+template <class Entry>
+template <class Predicate>
+Result<std::optional<Entry>> IndexFile<Entry>::last_where(Predicate before) {
+  if (!last_ || before(*last_)) return last_;
+  NARU_TRY_ASSIGN(const uint64_t count, count_where(before));
+  if (count == 0) return std::nullopt;
+  NARU_TRY_ASSIGN(const Entry entry, at(count - 1));
+  return entry;
+}
+
+template <class Entry>
+template <class Predicate>
+Status IndexFile<Entry>::truncate(Predicate before) {
+  NARU_TRY_ASSIGN(const uint64_t count, count_where(before));
+  if (count == size()) return Status();
+  std::optional<Entry> new_last;
+  if (count > 0) {
+    NARU_TRY_ASSIGN(new_last, at(count - 1));
+  }
+  if (count < flushed_) {
+    NARU_TRY_ASSIGN(const auto opened, file());
+    NARU_TRY(opened->truncate(kHeaderSize + count * Entry::kSize));
+    flushed_ = count;
+  }
+  pending_.resize(count - flushed_);
+  last_ = new_last;
+  return Status();
+}
+
+using OffsetIndex = IndexFile<OffsetIndexEntry>;
+using TimeIndex = IndexFile<TimeIndexEntry>;
+extern template class IndexFile<OffsetIndexEntry>;
+extern template class IndexFile<TimeIndexEntry>;
+
+}  // namespace naru

@@ -1,0 +1,17 @@
+// What a partition's log needs to know of its topic's configuration, with Kafka's names.
+#pragma once
+
+#include <cstdint>
+
+namespace naru {
+
+struct LogConfig {
+  uint64_t segment_bytes = 1u << 30;
+  int64_t segment_ms = 7 * 24 * 3'600'000LL;
+  uint32_t index_interval_bytes = 4096;
+  uint64_t segment_index_bytes = 10u << 20;
+  // Bounds the memory that a lookup by timestamp may use on one compressed batch.
+  uint64_t max_decompressed_bytes = 128u << 20;
+};
+
+}  // namespace naru

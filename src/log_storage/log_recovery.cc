@@ -1,0 +1,292 @@
+#include "log_storage/log_recovery.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "foundation/log.h"
+#include "log_storage/partition_folder.h"
+#include "log_storage/recovery_epochs.h"
+#include "log_storage/recovery_table.h"
+#include "log_storage/segment_examination.h"
+
+namespace naru {
+namespace {
+
+class LogRecovery {
+ public:
+  LogRecovery(FileSystem& file_system, OpenFiles& open_files, const std::string& folder, const LogConfig& config,
+              const OpenOptions& options)
+      : file_system_(file_system), open_files_(open_files), folder_(folder), config_(config), options_(options) {}
+
+  Result<RecoveredLog> run();
+
+ private:
+  Status check_identity();
+  Status list_files();
+  Status open_checkpoint();
+  // Looks at the segments and decides about each, without changing anything.
+  Status examine_segments();
+  ExaminationRequest request_for(size_t number) const;
+  Promise judge(Offset first_missing, Offset promised_end) const;
+  Status refusal(SegmentAction action, size_t number, const ExaminedSegment& found) const;
+  // Applies the decisions: from the end of the log to its begin, so that a prefix is whole at every moment.
+  Status remove_dropped();
+  Status settle_segments();
+  Status activate_last();
+  Status settle_epochs();
+  Status settle_checkpoint();
+
+  FileSystem& file_system_;
+  OpenFiles& open_files_;
+  const std::string& folder_;
+  const LogConfig& config_;
+  const OpenOptions& options_;
+
+  std::vector<Offset> base_offsets_;
+  std::vector<Offset> orphaned_indexes_;
+  std::optional<Checkpoint> promise_;
+  std::vector<ExaminedSegment> kept_;
+  std::vector<Offset> dropped_;
+  Offset end_;             // of what is kept
+  bool changed_ = false;   // names in the folder
+  RecoveredLog log_;
+};
+
+Result<RecoveredLog> LogRecovery::run() {
+  NARU_TRY(check_identity());
+  NARU_TRY(list_files());
+  NARU_TRY(open_checkpoint());
+  NARU_TRY(examine_segments());
+  NARU_TRY(remove_dropped());
+  NARU_TRY(settle_segments());
+  NARU_TRY(activate_last());
+  NARU_TRY(settle_epochs());
+  NARU_TRY(settle_checkpoint());
+  return std::move(log_);
+}
+
+Status LogRecovery::check_identity() {
+  const auto topic_id = read_partition_topic_id(file_system_, folder_);
+  if (!topic_id && topic_id.error() == ErrorCode::not_found) {
+    return error(ErrorCode::corrupt_data,
+                 "{} has no {}, so it cannot be told which topic it belongs to: restore the file, or move the folder away",
+                 folder_, kMetadataFileName);
+  }
+  if (!topic_id) return topic_id.error();
+  if (*topic_id == options_.topic_id) return Status();
+  return error(ErrorCode::inconsistent_topic_id, "{} belongs to topic id {}, not to {}", folder_, topic_id->to_string(),
+               options_.topic_id.to_string());
+}
+
+Status LogRecovery::list_files() {
+  NARU_TRY_ASSIGN(const auto entries, file_system_.list(folder_));
+  std::vector<Offset> indexes;
+  std::string unknown;
+  for (const DirectoryEntry& entry : entries) {
+    const std::string_view name = entry.name;
+    if (const auto base = parse_segment_file_name(name, kLogSuffix)) {
+      base_offsets_.push_back(*base);
+    } else if (const auto indexed = parse_segment_file_name(name, kOffsetIndexSuffix)
+                                        .or_else([&] { return parse_segment_file_name(name, kTimeIndexSuffix); })) {
+      indexes.push_back(*indexed);
+    } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
+               !name.ends_with(".tmp")) {
+      unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", name);
+    }
+  }
+  std::ranges::sort(base_offsets_);
+  std::ranges::sort(indexes);
+  indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
+  std::ranges::set_difference(indexes, base_offsets_, std::back_inserter(orphaned_indexes_));
+  if (!unknown.empty()) log_info("log_storage", "{} holds files that are not part of the log: {}", folder_, unknown);
+  return Status();
+}
+
+Status LogRecovery::open_checkpoint() {
+  NARU_TRY_ASSIGN(auto checkpoint, CheckpointFile::open(file_system_, folder_));
+  log_.checkpoint = std::make_unique<CheckpointFile>(std::move(checkpoint));
+  promise_ = log_.checkpoint->value();
+  const Offset first = base_offsets_.empty() ? Offset(0) : base_offsets_.front();
+  log_.report.start_offset = promise_ ? promise_->log_start_offset : first;
+  log_.report.promised_end = promise_ ? promise_->durable_end : kNoOffset;
+  end_ = log_.report.start_offset;
+  return Status();
+}
+
+Promise LogRecovery::judge(Offset first_missing, Offset promised_end) const {
+  if (!promise_) return Promise::unknown;
+  return first_missing >= promised_end ? Promise::kept : Promise::broken;
+}
+
+ExaminationRequest LogRecovery::request_for(size_t number) const {
+  const bool last = number + 1 == base_offsets_.size();
+  ExaminationRequest request{.base_offset = base_offsets_[number],
+                             .epoch_before = kept_.empty() ? kNoLeaderEpoch : kept_.back().scanned_epoch,
+                             .index_interval_bytes = config_.index_interval_bytes};
+  request.outside.checkpoint_readable = promise_.has_value();
+  request.outside.clean_shutdown = options_.clean_shutdown;
+  request.outside.last_segment = last;
+  if (promise_) {
+    request.promised_end = last ? promise_->durable_end : std::min(promise_->durable_end, base_offsets_[number + 1]);
+    request.expected_end = last ? promise_->durable_end : base_offsets_[number + 1];
+    request.outside.reaches_beyond_promise = request.expected_end > promise_->durable_end;
+  }
+  return request;
+}
+
+Status LogRecovery::examine_segments() {
+  SegmentInside inside;
+  for (size_t number = 0; number < base_offsets_.size(); ++number) {
+    const Offset base = base_offsets_[number];
+    const ExaminationRequest request = request_for(number);
+    const bool begins_early_enough = number == 0 && base <= end_;  // records below the log start need not be there
+    inside.joint = base == end_ || begins_early_enough ? Joint::joined : base > end_ ? Joint::gap : Joint::overlap;
+    inside.content = Content::tail_walked;
+    inside.promise = judge(end_, promise_ ? promise_->durable_end : Offset(0));
+
+    ExaminedSegment found;
+    if (!inside.behind_a_cut && inside.joint == Joint::joined) {
+      NARU_TRY_ASSIGN(found, examine_segment(open_files_, folder_, request));
+      inside.content = found.content;
+      inside.promise = judge(found.end.offset, request.promised_end);
+    }
+    const SegmentAction action = decide(inside);
+    switch (action) {
+      case SegmentAction::keep:
+      case SegmentAction::keep_with_new_indexes:
+        break;
+      case SegmentAction::cut:
+        inside.behind_a_cut = true;
+        log_.report.why_cut = found.describe_problem();
+        log_.report.dropped_bytes += found.file_bytes - found.end.position;
+        break;
+      case SegmentAction::drop:
+        if (!inside.behind_a_cut) log_.report.why_cut = fmt::format("offset {} is missing in {}", end_, folder_);
+        inside.behind_a_cut = true;
+        dropped_.push_back(base);
+        continue;
+      case SegmentAction::refuse_bad_batch:
+      case SegmentAction::refuse_missing_end:
+      case SegmentAction::refuse_gap:
+      case SegmentAction::refuse_overlap:
+        return refusal(action, number, found);
+    }
+    end_ = found.end.offset;
+    log_.report.scanned_bytes += found.scanned() ? found.file_bytes : 0;
+    log_.report.damaged_indexes += found.index_damage_unexplained ? 1 : 0;
+    kept_.push_back(std::move(found));
+  }
+  if (promise_ && end_ < promise_->durable_end) {
+    return error(ErrorCode::corrupt_data,
+                 "{}: the log ends at offset {}, but offsets up to {} were promised to be durable: segment files are "
+                 "missing. Restore them; or, to accept the loss, remove the file '{}' and start again",
+                 folder_, end_, promise_->durable_end, kCheckpointFileName);
+  }
+  return Status();
+}
+
+Status LogRecovery::refusal(SegmentAction action, size_t number, const ExaminedSegment& found) const {
+  const std::string path = folder_ + "/" + segment_file_name(base_offsets_[number], kLogSuffix);
+  const std::string promised =
+      promise_ ? fmt::format("offsets up to {} were promised to be durable", promise_->durable_end)
+               : fmt::format("'{}' is missing or damaged, so it is not known what was promised", kCheckpointFileName);
+  const auto way_out = [](Offset from) {
+    return fmt::format("Restore the file; or, to give up everything from offset {} on, ", from);
+  };
+  switch (action) {
+    case SegmentAction::refuse_bad_batch:
+      return error(ErrorCode::corrupt_data,
+                   "{}, and {}. {}cut the file to {} bytes, remove later segments and the file '{}', and start again",
+                   found.describe_problem(), promised, way_out(found.end.offset), found.end.position,
+                   kCheckpointFileName);
+    case SegmentAction::refuse_missing_end:
+      return error(ErrorCode::corrupt_data,
+                   "{} ends after {} bytes at offset {}, but {}. {}remove later segments and the file '{}', and start again",
+                   path, found.end.position, found.end.offset, promised, way_out(found.end.offset), kCheckpointFileName);
+    case SegmentAction::refuse_overlap:
+      return error(ErrorCode::corrupt_data,
+                   "{} begins at position 0 with offset {}, but the segment before it ends at {}: one of them does not "
+                   "belong here. Move that one away",
+                   path, base_offsets_[number], end_);
+    default:
+      return error(ErrorCode::corrupt_data,
+                   "{} begins at position 0 with offset {}, but offset {} comes before it and is missing, and {}. "
+                   "{}remove this and later segments and the file '{}', and start again",
+                   path, base_offsets_[number], end_, promised, way_out(end_), kCheckpointFileName);
+  }
+}
+
+Status LogRecovery::remove_dropped() {
+  for (const Offset base : dropped_) {
+    const std::string path = folder_ + "/" + segment_file_name(base, kLogSuffix);
+    NARU_TRY_ASSIGN(const auto file, open_files_.open(path));
+    NARU_TRY_ASSIGN(const uint64_t bytes, file->size());
+    log_.report.dropped_bytes += bytes;
+    ++log_.report.dropped_segments;
+  }
+  std::ranges::reverse(dropped_);
+  dropped_.insert(dropped_.end(), orphaned_indexes_.begin(), orphaned_indexes_.end());
+  for (const Offset base : dropped_) NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, base));
+  // Before anything is appended: a segment that came back after a power cut would continue a log it does not belong to.
+  if (!dropped_.empty()) NARU_TRY(file_system_.sync_directory(folder_));
+  return Status();
+}
+
+Status LogRecovery::settle_segments() {
+  for (size_t number = kept_.size(); number-- > 0;) {
+    const bool last = number + 1 == kept_.size();
+    NARU_TRY(settle_examined_segment(kept_[number], last));
+  }
+  return Status();
+}
+
+Status LogRecovery::activate_last() {
+  if (kept_.empty()) {
+    ExaminedSegment first;
+    first.segment = std::make_unique<Segment>(open_files_, folder_, end_);
+    first.end.offset = end_;
+    kept_.push_back(std::move(first));
+    changed_ = true;
+  }
+  Segment& last = *kept_.back().segment;
+  WallTimeMs first_append = options_.now;
+  if (!last.empty()) {
+    NARU_TRY_ASSIGN(auto walk, last.walk_from(last.base_offset()));
+    NARU_TRY_ASSIGN(const BatchHeader header, walk.peek());
+    // When the first batch was appended is not stored; its timestamp is the best guess for segment.ms.
+    first_append = std::clamp<WallTimeMs>(header.max_timestamp, 0, std::max<WallTimeMs>(options_.now, 0));
+  }
+  NARU_TRY(last.activate(changed_ ? OpenMode::create : OpenMode::write, first_append));
+  // Also after an unclean shutdown: the names found in the page cache may not be on the disk yet.
+  if (changed_ || !options_.clean_shutdown) NARU_TRY(file_system_.sync_directory(folder_));
+  return Status();
+}
+
+Status LogRecovery::settle_epochs() {
+  const bool something_promised = !promise_ || promise_->durable_end > promise_->log_start_offset;
+  NARU_TRY_ASSIGN(auto settled, settle_epoch_history(file_system_, folder_, kept_));
+  log_.epochs = std::move(settled.history);
+  log_.report.epochs_rebuilt = settled.rebuilt && something_promised;
+  return Status();
+}
+
+Status LogRecovery::settle_checkpoint() {
+  log_.report.end_offset = end_;
+  log_.report.checkpoint_rebuilt = !promise_;
+  for (ExaminedSegment& found : kept_) log_.segments.push_back(std::move(found.segment));
+  const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset};
+  if (promise_ == value) return Status();
+  if (!promise_) return log_.checkpoint->write_both_and_sync(value);
+  NARU_TRY(log_.checkpoint->write(value));
+  return log_.checkpoint->file()->sync_data();
+}
+
+}  // namespace
+
+Result<RecoveredLog> recover_log(FileSystem& file_system, OpenFiles& open_files, const std::string& folder,
+                                 const LogConfig& config, const OpenOptions& options) {
+  return LogRecovery(file_system, open_files, folder, config, options).run();
+}
+
+}  // namespace naru

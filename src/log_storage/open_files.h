@@ -1,0 +1,48 @@
+// The open files of sealed segments and of indexes, of all partitions of the process together: bounded, the least
+// recently used one is closed first. A file that somebody still reads stays open until that reader drops it.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "platform/file_system.h"
+
+namespace naru {
+
+// Thread-safe. Outlives the logs that use it.
+class OpenFiles {
+ public:
+  OpenFiles(FileSystem& file_system, size_t capacity) : file_system_(file_system), capacity_(capacity) {}
+  OpenFiles(const OpenFiles&) = delete;
+  OpenFiles& operator=(const OpenFiles&) = delete;
+
+  // The file for reading and writing: the one that is open already, or newly opened with `mode`.
+  Result<std::shared_ptr<File>> open(const std::string& path, OpenMode mode = OpenMode::write);
+  // Before the file is removed or its folder renamed: the next open() looks at the disk again.
+  void forget(const std::string& path);
+
+  FileSystem& file_system() const { return file_system_; }
+  size_t size() const;
+
+ private:
+  struct Entry {
+    std::string path;
+    std::shared_ptr<File> file;
+  };
+  using Entries = std::list<Entry>;
+
+  std::shared_ptr<File> find(const std::string& path);
+  void insert(const std::string& path, const std::shared_ptr<File>& file);
+
+  FileSystem& file_system_;
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  Entries entries_;  // most recently used first
+  std::unordered_map<std::string, Entries::iterator> by_path_;
+};
+
+}  // namespace naru

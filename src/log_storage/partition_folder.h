@@ -1,0 +1,33 @@
+// The parts of a partition's folder that are not log: names, partition.metadata, and how a folder comes into being.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/uuid.h"
+#include "platform/file_system.h"
+
+namespace naru {
+
+inline constexpr std::string_view kLogSuffix = ".log";
+inline constexpr std::string_view kOffsetIndexSuffix = ".index";
+inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";
+inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";
+inline constexpr std::string_view kMetadataFileName = "partition.metadata";
+inline constexpr std::string_view kCheckpointFileName = "checkpoint";
+
+// "00000000000000000042.log"
+std::string segment_file_name(Offset base_offset, std::string_view suffix);
+// The base offset, if the name is that of a file with this suffix.
+std::optional<Offset> parse_segment_file_name(std::string_view name, std::string_view suffix);
+
+// Fills an existing, empty folder with identity and checkpoint, and syncs it: an empty log that begins at offset 0.
+Status fill_new_partition_folder(FileSystem& file_system, const std::string& folder, const Uuid& topic_id);
+
+// The topic id in partition.metadata. not_found when there is no such file.
+Result<Uuid> read_partition_topic_id(FileSystem& file_system, const std::string& folder);
+
+}  // namespace naru

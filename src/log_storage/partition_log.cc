@@ -1,0 +1,301 @@
+#include "log_storage/partition_log.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "foundation/assert.h"
+#include "foundation/log.h"
+#include "log_storage/checkpoint_file.h"
+#include "log_storage/log_recovery.h"
+#include "log_storage/partition_folder.h"
+#include "log_storage/segment.h"
+
+namespace naru {
+namespace {
+
+// The log is as it was, and the same call may succeed later.
+bool is_temporary(const Status& status) {
+  return status == ErrorCode::disk_full || status == ErrorCode::too_many_open_files;
+}
+
+}  // namespace
+
+Result<OpenedLog> PartitionLog::open(FileSystem& file_system, OpenFiles& open_files, std::string folder,
+                                     const LogConfig& config, const OpenOptions& options) {
+  NARU_TRY_ASSIGN(auto recovered, recover_log(file_system, open_files, folder, config, options));
+  RecoveryReport report = recovered.report;
+  if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", folder, report.to_string());
+  std::unique_ptr<PartitionLog> log(
+      new PartitionLog(file_system, open_files, std::move(folder), config, std::move(recovered)));
+  return OpenedLog{std::move(log), std::move(report)};
+}
+
+PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::string folder, const LogConfig& config,
+                           RecoveredLog recovered)
+    : file_system_(file_system),
+      open_files_(open_files),
+      folder_(std::move(folder)),
+      config_(config),
+      segments_(std::move(recovered.segments)),
+      epochs_(std::move(recovered.epochs)),
+      checkpoint_(std::move(recovered.checkpoint)),
+      start_offset_(recovered.report.start_offset),
+      durable_end_(recovered.report.end_offset) {
+  NARU_ASSERT(!segments_.empty(), "recovery of {} left no segment", folder_);
+}
+
+PartitionLog::~PartitionLog() {
+  for (const auto& segment : segments_) {
+    for (const std::string& path : segment->paths()) open_files_.forget(path);
+  }
+}
+
+Offset PartitionLog::end_offset() const { return active().end_offset(); }
+
+uint64_t PartitionLog::size_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& segment : segments_) bytes += segment->size();
+  return bytes;
+}
+
+size_t PartitionLog::segment_index(Offset offset) const {
+  const auto behind = std::ranges::upper_bound(segments_, offset, {}, &Segment::base_offset);
+  NARU_ASSERT(behind != segments_.begin(), "offset {} lies before the first segment of {}", offset, folder_);
+  return static_cast<size_t>(behind - segments_.begin()) - 1;
+}
+
+// --- Appending -------------------------------------------------------------------------------------------------------
+
+Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch& validated, LeaderEpoch epoch,
+                                           WallTimeMs now) {
+  if (epoch < latest_epoch()) {
+    return failure(ErrorCode::fenced_leader_epoch, "{} holds batches of leader epoch {}, later than {}", folder_,
+                   latest_epoch(), epoch);
+  }
+  BatchHeader stored = validated.header;
+  stored.base_offset = end_offset();
+  stored.leader_epoch = epoch;
+  stored.max_timestamp = validated.timestamp.max;
+  const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
+  NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch(header, batch_records(batch), stored, now));
+  if (validated.timestamp.type == TimestampType::log_append_time) outcome.log_append_time_ms = stored.max_timestamp;
+  return outcome;
+}
+
+Result<AppendOutcome> PartitionLog::append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now) {
+  if (header.base_offset != end_offset()) {
+    return failure(ErrorCode::offset_out_of_range, "{} ends at offset {}, the batch begins at {}", folder_, end_offset(),
+                   header.base_offset);
+  }
+  if (header.leader_epoch < LeaderEpoch(0) || header.leader_epoch < latest_epoch()) {
+    return failure(ErrorCode::fenced_leader_epoch, "{} holds batches of leader epoch {}, the batch has {}", folder_,
+                   latest_epoch(), header.leader_epoch);
+  }
+  return write_batch(batch.first(kBatchHeaderSize), batch_records(batch), header, now);
+}
+
+Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView records, const BatchHeader& stored,
+                                                WallTimeMs now) {
+  NARU_ASSERT(header.size() + records.size() == stored.total_size, "a batch of {} bytes says it has {}",
+              header.size() + records.size(), stored.total_size);
+  NARU_ASSERT(stored.leader_epoch >= LeaderEpoch(0), "a batch without a leader epoch");
+  NARU_TRY(check_writable());
+  NARU_TRY(make_room(stored, now));
+  const std::array parts{header, records};
+  if (Status status = active().append(parts, stored, config_, now); !status.ok()) {
+    const Status undone = active().cut_back();
+    if (!undone.ok()) go_offline(undone);
+    return failure(after_failed_write(std::move(status)));
+  }
+  if (epochs_.assign(stored.leader_epoch, stored.base_offset)) unsynced_.epochs = true;
+  return AppendOutcome{.base_offset = stored.base_offset,
+                       .last_offset = stored.last_offset(),
+                       .bytes = static_cast<uint32_t>(stored.total_size)};
+}
+
+Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
+  if (stored.total_size > config_.segment_bytes) {
+    return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
+                 config_.segment_bytes);
+  }
+  if (stored.last_offset_delta >= std::numeric_limits<int64_t>::max() - stored.base_offset.value()) {
+    return error(ErrorCode::kafka_storage_error, "{} has no offsets left", folder_);
+  }
+  return active().must_roll_for(stored, config_, now) ? roll(now) : Status();
+}
+
+Status PartitionLog::maybe_roll_by_time(WallTimeMs now) {
+  NARU_TRY(check_writable());
+  return active().is_older_than(config_.segment_ms, now) ? roll(now) : Status();
+}
+
+// Nothing changes before the last step that can fail. After a crash in between, the new file is not there, empty, or
+// behind the end of the old one, and recovery knows what to do with each.
+Status PartitionLog::roll(WallTimeMs now) {
+  const auto prepare = [&]() -> Result<std::pair<std::unique_ptr<Segment>, std::vector<std::shared_ptr<File>>>> {
+    NARU_TRY(active().complete_indexes());
+    NARU_TRY_ASSIGN(auto sealed_files, active().files_to_sync());
+    auto next = std::make_unique<Segment>(open_files_, folder_, end_offset());
+    NARU_TRY(next->activate(OpenMode::create, now));
+    return std::pair(std::move(next), std::move(sealed_files));
+  };
+  auto prepared = prepare();
+  if (!prepared) return after_failed_write(std::move(prepared).error());
+  auto& [next, sealed_files] = *prepared;
+  unsynced_.files.insert(unsynced_.files.end(), sealed_files.begin(), sealed_files.end());
+  unsynced_.files.push_back(checkpoint_->file());
+  unsynced_.names = true;
+  active().release_file();
+  segments_.push_back(std::move(next));
+  return Status();
+}
+
+Status PartitionLog::check_writable() const {
+  if (!offline()) return Status();
+  return error(ErrorCode::log_offline, "{} is offline: {}", folder_, offline_reason_.to_string());
+}
+
+Status PartitionLog::after_failed_write(Status status) {
+  if (!is_temporary(status)) go_offline(status);
+  return offline() ? check_writable() : status;
+}
+
+void PartitionLog::go_offline(const Status& reason) {
+  if (offline()) return;
+  offline_reason_ = reason;
+  log_error("log_storage", "{} is offline until restart: {}", folder_, reason.to_string());
+}
+
+// --- Durability ------------------------------------------------------------------------------------------------------
+
+SyncWork PartitionLog::begin_sync() {
+  NARU_ASSERT(!sync_running_, "two syncs of {} at once", folder_);
+  NARU_ASSERT(!offline(), "a sync of {}, which is offline", folder_);
+  sync_running_ = true;
+  SyncWork work;
+  work.file_system_ = &file_system_;
+  work.folder_ = folder_;
+  work.active_ = active().active_file();
+  work.parts_ = std::exchange(unsynced_, {});
+  if (work.parts_.epochs) work.epochs_text_ = epochs_.to_text();
+  work.end_offset_ = end_offset();
+  work.truncations_ = truncations_;
+  return work;
+}
+
+Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
+  NARU_ASSERT(sync_running_, "a sync of {} ends that has not begun", folder_);
+  sync_running_ = false;
+  if (!performed.ok()) {
+    if (is_temporary(performed)) {
+      unsynced_.take_back(std::move(work.parts_));
+    } else {
+      go_offline(performed);
+    }
+  }
+  NARU_TRY(check_writable());
+  if (!performed.ok()) return performed;
+  if (work.truncations_ != truncations_) {
+    // The epochs that were written may be those from before the truncation.
+    unsynced_.epochs |= work.parts_.epochs;
+    return Status();
+  }
+  durable_end_ = work.end_offset_;
+  const Status noted = checkpoint_->write({durable_end_, start_offset_});
+  if (noted.ok()) return Status();
+  // The data is durable all the same; an older promise is only a weaker one.
+  if (!is_temporary(noted)) return after_failed_write(noted);
+  log_warn("log_storage", "cannot note that {} is durable up to offset {}: {}", folder_, durable_end_,
+           noted.to_string());
+  return Status();
+}
+
+Status PartitionLog::close() {
+  NARU_TRY(check_writable());
+  Status status = active().flush_indexes();
+  auto files = status.ok() ? active().files_to_sync() : failure(std::move(status));
+  if (!files) return after_failed_write(std::move(files).error());
+  unsynced_.files.insert(unsynced_.files.end(), files->begin(), files->end());
+  unsynced_.names = true;
+  SyncWork work = begin_sync();
+  const Status performed = work.perform();
+  NARU_TRY(finish_sync(std::move(work), performed));
+  const Status synced = checkpoint_->file()->sync_data();
+  return synced.ok() ? Status() : after_failed_write(synced);
+}
+
+// --- Truncating ------------------------------------------------------------------------------------------------------
+
+Status PartitionLog::truncate_to(Offset end) {
+  NARU_TRY(check_writable());
+  if (end >= end_offset()) return Status();
+  if (end < start_offset_) {
+    return error(ErrorCode::offset_out_of_range, "{} cannot be truncated to {}: it begins at {}", folder_, end,
+                 start_offset_);
+  }
+  const Status status = truncate_segments(end);
+  if (!status.ok()) {
+    go_offline(status);
+    return check_writable();
+  }
+  return Status();
+}
+
+Status PartitionLog::truncate_segments(Offset end) {
+  const size_t index = segment_index(end);
+  Segment& last = *segments_[index];
+  NARU_TRY_ASSIGN(const SegmentEnd cut, last.end_below(end));
+  // First the promise, on disk and without an older slot: whatever happens from here on, recovery does not miss what
+  // is being cut.
+  ++truncations_;
+  if (cut.offset < checkpoint_->value()->durable_end) {
+    NARU_TRY(checkpoint_->write_both_and_sync({cut.offset, start_offset_}));
+  }
+  durable_end_ = std::min(durable_end_, cut.offset);
+  NARU_TRY(remove_segments_behind(index));
+  NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
+  NARU_TRY(last.reactivate());
+  epochs_.truncate(end_offset());
+  unsynced_.epochs = true;
+  return Status();
+}
+
+Status PartitionLog::remove_segments_behind(size_t last_kept) {
+  if (last_kept + 1 == segments_.size()) return Status();
+  while (segments_.size() > last_kept + 1) {
+    NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, active().base_offset()));
+    segments_.pop_back();
+  }
+  return file_system_.sync_directory(folder_);
+}
+
+// --- Reading ---------------------------------------------------------------------------------------------------------
+
+Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch) {
+  if (from < start_offset_ || from > end_offset()) {
+    return failure(ErrorCode::offset_out_of_range, "offset {} is outside of [{}, {}] of {}", from, start_offset_,
+                   end_offset(), folder_);
+  }
+  LogSlice slice{.base_offset = from, .next_offset = from};
+  const Offset limit = std::min(end_limit, end_offset());
+  if (from >= limit) return slice;
+
+  Segment& segment = *segments_[segment_index(from)];
+  NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(from));
+  NARU_TRY_ASSIGN(const BatchHeader first, walk.peek());
+  if (first.next_offset() > limit) return slice;
+  if (first.total_size > max_bytes && !at_least_one_batch) return slice;
+
+  const uint64_t position = walk.position();
+  NARU_TRY_ASSIGN(const Segment::Stretch stretch, segment.stretch_from(walk, position + max_bytes, limit));
+  NARU_TRY_ASSIGN(slice.file, segment.file());
+  slice.position = position;
+  slice.bytes = static_cast<uint32_t>(stretch.end_position - position);
+  slice.base_offset = first.base_offset;
+  slice.next_offset = stretch.end_offset;
+  return slice;
+}
+
+}  // namespace naru

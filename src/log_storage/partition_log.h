@@ -1,0 +1,174 @@
+// The log of one partition: a folder of segments, appended to at the end and read anywhere.
+//
+// Life: fill_new_partition_folder() once, then open() -> append, read, truncate ... -> close(). Opening is recovery: there
+// is no other way to get something one can append to. What the files hold: docs/formats/log.md.
+//
+// Durability: append() puts bytes into the page cache. begin_sync() describes what has to be synced, a worker performs
+// it, finish_sync() moves durable_end(). The file "checkpoint" remembers durable_end() as a promise to recovery:
+// damage below it is never cut away but refused.
+//
+// Errors: disk_full and too_many_open_files leave the log as it was before the call, and usable. Any other failed write
+// and every failed sync is final: the log is offline, answers writes with log_offline, and goes on being readable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "foundation/bytes.h"
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+#include "foundation/uuid.h"
+#include "log_storage/epoch_history.h"
+#include "log_storage/log_config.h"
+#include "log_storage/open_files.h"
+#include "log_storage/recovery_report.h"
+#include "log_storage/sync_work.h"
+#include "platform/file_system.h"
+#include "record_format/batch_validator.h"
+#include "record_format/record_batch.h"
+
+namespace naru {
+
+class CheckpointFile;
+class PartitionLog;
+class Segment;
+struct RecoveredLog;
+
+struct OpenOptions {
+  Uuid topic_id;                // must be the one in the folder's partition.metadata
+  bool clean_shutdown = false;  // every log of this data folder was closed: LogDirectory::was_clean_shutdown()
+  WallTimeMs now = 0;
+};
+
+struct OpenedLog {
+  std::unique_ptr<PartitionLog> log;
+  RecoveryReport report;
+};
+
+struct AppendOutcome {
+  Offset base_offset;
+  Offset last_offset;
+  WallTimeMs log_append_time_ms = kNoTimestamp;  // kNoTimestamp with CreateTime
+  uint32_t bytes = 0;
+};
+
+// Whole batches of one segment. Empty (no file) when there is nothing to read at or behind base_offset yet.
+struct LogSlice {
+  std::shared_ptr<const File> file;
+  uint64_t position = 0;
+  uint32_t bytes = 0;
+  Offset base_offset;  // of the first batch: at or below the offset asked for
+  Offset next_offset;  // where the next read goes on
+
+  bool empty() const { return bytes == 0; }
+};
+
+struct OffsetAndTimestamp {
+  Offset offset;
+  WallTimeMs timestamp = kNoTimestamp;
+  LeaderEpoch leader_epoch = kNoLeaderEpoch;
+  bool operator==(const OffsetAndTimestamp&) const = default;
+};
+
+// Thread: the partition's strand, except SyncWork::perform(). Calls block on the disk where the comments say so.
+class PartitionLog {
+ public:
+  // Recovers the log in `folder`. Blocks: run it on a worker. corrupt_data when something that was promised to be
+  // durable is missing or damaged; the message names file, position, offset and what can be done.
+  static Result<OpenedLog> open(FileSystem& file_system, OpenFiles& open_files, std::string folder,
+                                const LogConfig& config, const OpenOptions& options);
+  ~PartitionLog();
+  PartitionLog(const PartitionLog&) = delete;
+  PartitionLog& operator=(const PartitionLog&) = delete;
+
+  // Assigns offsets and leader epoch and writes the batch, in one write. fenced_leader_epoch when the log already
+  // holds batches of a later epoch; record_list_too_large when the batch is larger than a segment.
+  Result<AppendOutcome> append(BytesView batch, const ValidatedBatch& validated, LeaderEpoch epoch, WallTimeMs now);
+  // The follower's form: a batch as the leader stored it, whose CRC the caller has checked. It must begin at end_offset().
+  Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
+
+  // The batches from the one that holds `from` on, as far as they lie below `end_limit` (exclusive) and fit into
+  // `max_bytes`; the first one may be larger if `at_least_one_batch`. offset_out_of_range outside of
+  // [start_offset(), end_offset()]; corrupt_message where a batch's header is damaged, never a premature end.
+  Result<LogSlice> read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch);
+
+  // The first record below `end_limit` whose timestamp is `timestamp` or later.
+  Result<std::optional<OffsetAndTimestamp>> find_first_at_or_after(WallTimeMs timestamp, Offset end_limit);
+  // The first of the records below `end_limit` with the largest timestamp.
+  Result<std::optional<OffsetAndTimestamp>> find_max_timestamp(Offset end_limit);
+
+  Offset start_offset() const { return start_offset_; }
+  Offset end_offset() const;
+  // Everything below survives a power cut.
+  Offset durable_end() const { return durable_end_; }
+
+  LeaderEpoch latest_epoch() const { return epochs_.latest(); }
+  EpochEnd end_offset_for_epoch(LeaderEpoch epoch) const { return epochs_.end_offset_for(epoch, end_offset()); }
+
+  // Removes everything at and behind `end`; a batch that reaches beyond it goes as a whole. Blocks on syncs. A crash
+  // in between leaves the log truncated, not truncated, or truncated at some later batch. A failure is final.
+  Status truncate_to(Offset end);
+
+  // What has to be done so that everything appended so far is durable. One at a time: finish_sync() comes before the
+  // next begin_sync(), truncation and appends may come in between. Not on an offline log.
+  SyncWork begin_sync();
+  // `performed` is what work.perform() returned. Advances durable_end(), or takes the log offline. Returns the reason why
+  // what the work covered is not durable; ok, but without progress, when the log was truncated meanwhile.
+  Status finish_sync(SyncWork work, const Status& performed);
+
+  // Starts a new segment when the present one is older than segment.ms; for partitions that nobody writes to.
+  Status maybe_roll_by_time(WallTimeMs now);
+
+  bool offline() const { return !offline_reason_.ok(); }
+  const Status& offline_reason() const { return offline_reason_; }
+
+  void set_config(const LogConfig& config) { config_ = config; }
+  uint64_t size_bytes() const;
+  size_t segment_count() const { return segments_.size(); }
+  const std::string& folder() const { return folder_; }
+
+  // Makes everything durable, so that a clean start need not read the log. Blocks. Not while a sync is running, and no
+  // use afterwards.
+  Status close();
+
+ private:
+  PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::string folder, const LogConfig& config,
+               RecoveredLog recovered);
+
+  Segment& active() { return *segments_.back(); }
+  const Segment& active() const { return *segments_.back(); }
+  size_t segment_index(Offset offset) const;
+
+  Result<AppendOutcome> write_batch(BytesView header, BytesView records, const BatchHeader& stored, WallTimeMs now);
+  Status make_room(const BatchHeader& stored, WallTimeMs now);
+  Status roll(WallTimeMs now);
+  Status remove_segments_behind(size_t last_kept);
+  Status truncate_segments(Offset end);
+  Result<std::optional<OffsetAndTimestamp>> find_in_segment(Segment& segment, WallTimeMs timestamp, Offset end_limit);
+  Status check_writable() const;
+  // Decides what a failed write means, and returns what the caller is told.
+  Status after_failed_write(Status status);
+  void go_offline(const Status& reason);
+
+  FileSystem& file_system_;
+  OpenFiles& open_files_;
+  const std::string folder_;
+  LogConfig config_;
+  std::vector<std::unique_ptr<Segment>> segments_;  // by base offset; the last one is active; never empty
+  EpochHistory epochs_;
+  std::unique_ptr<CheckpointFile> checkpoint_;
+  Offset start_offset_;
+  Offset durable_end_;
+  Status offline_reason_;
+
+  // What the next SyncWork has to cover besides the active segment.
+  UnsyncedParts unsynced_;
+  bool sync_running_ = false;
+  uint64_t truncations_ = 0;
+};
+
+}  // namespace naru

@@ -1,0 +1,142 @@
+// One segment of a log: a file of batches without anything between them, and two indexes.
+//
+// The last segment of a log is active: its file is kept open and appended to. The others are sealed; their files are
+// opened through OpenFiles when they are needed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foundation/bytes.h"
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+#include "log_storage/batch_walk.h"
+#include "log_storage/index_file.h"
+#include "log_storage/log_config.h"
+#include "log_storage/open_files.h"
+#include "record_format/record_batch.h"
+
+namespace naru {
+
+inline constexpr WallTimeMs kBeforeAllTimes = std::numeric_limits<WallTimeMs>::min();
+
+// The largest timestamp in a part of a segment, and the first batch that has it.
+struct MaxTimestamp {
+  WallTimeMs timestamp = kBeforeAllTimes;
+  Offset batch_base_offset = kNoOffset;
+
+  void include(WallTimeMs other, Offset base_offset) {
+    if (other > timestamp || batch_base_offset == kNoOffset) *this = {other, base_offset};
+  }
+  bool operator==(const MaxTimestamp&) const = default;
+};
+
+// Where a first part of a segment ends.
+struct SegmentEnd {
+  uint64_t position = 0;
+  Offset offset;
+  MaxTimestamp max_timestamp;
+  LeaderEpoch last_epoch = kNoLeaderEpoch;  // of the last batch; kNoLeaderEpoch when there is none
+};
+
+// Thread: the partition's strand.
+class Segment {
+ public:
+  // An empty segment in memory; the file may or may not exist. Recovery and rolling fill it.
+  Segment(OpenFiles& files, const std::string& folder, Offset base_offset);
+
+  // --- Making ------------------------------------------------------------------------------------------------------
+  // Replaces the empty indexes by those of the files.
+  void use_indexes(OffsetIndex offset_index, TimeIndex time_index);
+  // Believes in the indexes, and walks from their last entry to the end of the file. corrupt_message, corrupt_data
+  // when that does not work out.
+  Result<SegmentEnd> walk_to_end();
+  // Recovery's findings: the segment ends here.
+  void set_end(const SegmentEnd& end);
+  // Takes a batch, that is already in the file, into account. In order, and behind everything taken before.
+  void note_batch(const BatchHeader& header, uint64_t position, uint32_t index_interval_bytes);
+  // Opens the file, empty if it is new, and keeps it open for append().
+  Status activate(OpenMode mode, WallTimeMs first_append_ms);
+
+  // --- Active segment ----------------------------------------------------------------------------------------------
+  Status append(std::span<const BytesView> parts, const BatchHeader& header, const LogConfig& config, WallTimeMs now);
+  // After a failed append: takes away whatever was written.
+  Status cut_back() { return active_file_->truncate(size_); }
+  bool must_roll_for(const BatchHeader& header, const LogConfig& config, WallTimeMs now) const;
+  bool is_older_than(int64_t segment_ms, WallTimeMs now) const;
+  Status flush_indexes();
+  // After a scan: puts the indexes that it has built into the place of whatever files there are, durably.
+  Status replace_index_files();
+  // Completes the indexes. The segment is sealed when the caller, who may find that it cannot go on, says so by
+  // release_file(). Both can be repeated.
+  Status complete_indexes();
+  // The files that have to be synced for a sealed segment to be durable.
+  Result<std::vector<std::shared_ptr<File>>> files_to_sync();
+  void release_file() { active_file_ = nullptr; }
+  const std::shared_ptr<File>& active_file() const { return active_file_; }
+  // A sealed segment behind which everything was truncated becomes the active one; an active one stays it.
+  Status reactivate() { return active_file_ ? Status() : activate(OpenMode::write, first_append_ms_); }
+
+  // --- Reading -----------------------------------------------------------------------------------------------------
+  Offset base_offset() const { return base_offset_; }
+  Offset end_offset() const { return end_offset_; }
+  uint64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const MaxTimestamp& max_timestamp() const { return max_timestamp_; }
+  const std::string& log_path() const { return log_path_; }
+  std::vector<std::string> paths() const { return {log_path_, offset_index_.path(), time_index_.path()}; }
+
+  Result<std::shared_ptr<File>> file() const;
+  // A walk whose next batch is the one that holds `offset`, which lies inside of the segment.
+  Result<BatchWalk> walk_from(Offset offset);
+  // The end of the last batch that ends at or below `position` and at or below `limit`, behind the batch where `walk`
+  // stands now, which has been checked to do so.
+  struct Stretch {
+    uint64_t end_position = 0;
+    Offset end_offset;
+  };
+  Result<Stretch> stretch_from(BatchWalk& walk, uint64_t position, Offset limit);
+  // The end of the last batch that ends at or below `limit`.
+  Result<SegmentEnd> end_below(Offset limit);
+  // A walk that has left out only batches in which every timestamp is below `timestamp`.
+  Result<BatchWalk> walk_to_timestamp(WallTimeMs timestamp);
+
+  // --- Shrinking ---------------------------------------------------------------------------------------------------
+  // Cuts file and indexes and syncs the file. A failure leaves them in between: recovery sorts it out.
+  Status truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes);
+  // All three files. Missing ones do not matter.
+  static Status remove_files(FileSystem& file_system, OpenFiles& files, const std::string& folder, Offset base_offset);
+
+ private:
+  uint32_t relative(Offset offset) const { return static_cast<uint32_t>(offset - base_offset_); }
+  Offset absolute(uint32_t relative_offset) const { return base_offset_ + relative_offset; }
+  // From the last indexed batch at or before `offset`; from the begin where the index does not help.
+  Result<BatchWalk> walk_near(Offset offset);
+  // An index entry's batch, if it is really there.
+  Result<std::optional<BatchWalk>> walk_at(const OffsetIndexEntry& entry);
+  Result<SegmentEnd> walk_on(BatchWalk walk, SegmentEnd end, Offset limit) const;
+  Result<SegmentEnd> indexed_end_below(Offset limit);
+  void note_time();
+  Status rebuild_indexes(const SegmentEnd& end, uint32_t index_interval_bytes);
+
+  OpenFiles* files_;
+  std::string folder_;
+  std::string log_path_;
+  Offset base_offset_;
+  Offset end_offset_;
+  uint64_t size_ = 0;
+  MaxTimestamp max_timestamp_;
+  OffsetIndex offset_index_;
+  TimeIndex time_index_;
+  uint64_t indexed_size_ = 0;  // where the last indexed batch begins; 0 without one
+  WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
+  std::shared_ptr<File> active_file_;
+};
+
+}  // namespace naru

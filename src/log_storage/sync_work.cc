@@ -1,0 +1,36 @@
+#include "log_storage/sync_work.h"
+
+#include <utility>
+
+#include "log_storage/partition_folder.h"
+
+namespace naru {
+namespace {
+
+// After a failed sync nobody knows what is on the disk, whatever the reason was.
+Status final_if_failed(Status status) {
+  if (status.ok()) return status;
+  return error(ErrorCode::io_error, "sync failed: {}", status.to_string());
+}
+
+}  // namespace
+
+void UnsyncedParts::take_back(UnsyncedParts older) {
+  older.files.insert(older.files.end(), files.begin(), files.end());
+  files = std::move(older.files);
+  names |= older.names;
+  epochs |= older.epochs;
+}
+
+Status SyncWork::perform() const {
+  // First, because it is the only step that can fail without harm: its file is replaced as a whole.
+  if (parts_.epochs) {
+    NARU_TRY(replace_file(*file_system_, folder_, std::string(kEpochFileName), as_bytes(epochs_text_)));
+  }
+  for (const auto& file : parts_.files) NARU_TRY(final_if_failed(file->sync_data()));
+  NARU_TRY(final_if_failed(active_->sync_data()));
+  if (parts_.names) NARU_TRY(final_if_failed(file_system_->sync_directory(folder_)));
+  return Status();
+}
+
+}  // namespace naru

@@ -1,0 +1,46 @@
+// What has to be synced to make a log durable up to an offset: captured on the log's strand, performed on a worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "platform/file_system.h"
+
+namespace naru {
+
+// Besides the active segment. Whatever a failed attempt did not sync goes back to the log.
+struct UnsyncedParts {
+  std::vector<std::shared_ptr<File>> files;  // sealed segments with their indexes; the checkpoint after a roll
+  bool names = false;                        // the folder has new names
+  bool epochs = false;                       // leader-epoch-checkpoint is behind
+
+  void take_back(UnsyncedParts older);
+};
+
+// Made by PartitionLog::begin_sync(), handed back to finish_sync().
+class SyncWork {
+ public:
+  // Everything below is durable once perform() has returned ok.
+  Offset end_offset() const { return end_offset_; }
+
+  // Blocks; on any thread. disk_full and too_many_open_files mean that nothing was lost and it may be tried again; a sync
+  // that failed, for whatever reason, is io_error and final.
+  Status perform() const;
+
+ private:
+  friend class PartitionLog;
+
+  FileSystem* file_system_ = nullptr;
+  std::string folder_;
+  std::shared_ptr<File> active_;
+  UnsyncedParts parts_;
+  std::string epochs_text_;
+  Offset end_offset_;
+  uint64_t truncations_ = 0;
+};
+
+}  // namespace naru

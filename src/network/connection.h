@@ -1,0 +1,145 @@
+// One client connection: frames in, responses out in the order of the requests.
+//
+// Reading happens on the stream's loop. Responses come from any thread: the thread that has one enters the output strand
+// and sends it itself; only a full socket goes back to the loop. Requests beyond the in-flight limit, or beyond the memory
+// budget, stay in the socket: the connection stops reading until it may go on, and TCP slows the client down.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/cancellation.h"
+#include "async/strand.h"
+#include "foundation/shared_bytes.h"
+#include "network/frame_reader.h"
+#include "network/output_buffer.h"
+#include "network/response_queue.h"
+#include "observability/memory_budget.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+class Connection;
+
+// A frame to be answered by exactly one Connection::respond().
+struct Request {
+  std::shared_ptr<Connection> connection;
+  uint64_t slot = 0;
+  SharedBytes frame;  // without its size field
+  MemoryLease memory;  // of a large frame
+  MonotonicTime received;
+};
+
+class RequestProcessor {
+ public:
+  virtual ~RequestProcessor() = default;
+  // On the connection's loop, in the order of arrival; must not block.
+  virtual void process(Request request) = 0;
+};
+
+struct ConnectionSettings {
+  size_t max_frame_bytes = 100 << 20;
+  size_t max_in_flight = 64;
+  Duration idle_timeout = 10min;
+  Duration frame_timeout = 30s;  // a frame that has begun must be whole by then
+};
+
+// Who the client says it is (ApiVersions v3+); unknown until then.
+struct ClientSoftware {
+  std::string name;
+  std::string version;
+};
+
+class Connection final : public StreamObserver, public std::enable_shared_from_this<Connection> {
+ public:
+  struct Environment {
+    Clock& clock;
+    Scheduler& scheduler;
+    MemoryBudget& memory;
+    RequestProcessor& processor;
+    UniqueFunction<void()> closed;  // called once, on the loop, when the stream is closed
+  };
+
+  Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings, Environment environment);
+  ~Connection() override;
+
+  void start();  // on the stream's loop
+
+  // Any thread. Exactly once per request; a Response without chunks keeps the order and sends nothing.
+  void respond(uint64_t slot, Response response);
+  // Any thread; the first reason counts. Logged as one line unless it is empty (the peer left).
+  void close(std::string reason);
+  // Any thread. Reads no more; closes when everything in flight is answered.
+  void finish_and_close();
+  // Any thread: no request is read before `deadline` (answer, then mute: throttling).
+  void mute_until(MonotonicTime deadline);
+
+  const Endpoint& peer() const { return stream_->peer(); }
+  const Endpoint& local() const { return stream_->local(); }
+  const std::string& listener_name() const { return listener_name_; }
+  // Cancelled when nobody will read a response any more.
+  CancelToken gone() const { return gone_.token(); }
+
+  // Loop thread: what follows on this connection cannot be understood any more.
+  void ignore_further_input();
+  // Loop thread (ApiVersions is handled there, before it first suspends).
+  void set_client_software(ClientSoftware software) { client_software_ = std::move(software); }
+  const ClientSoftware& client_software() const { return client_software_; }
+
+ private:
+  void on_readable() override;
+  void on_writable() override;
+
+  // Loop thread.
+  bool hand_out_frames();
+  bool pay_for(size_t bytes);
+  bool may_read() const;
+  void resume_reading();
+  void watch_half_read_frame();
+  void start_idle_timer(MonotonicTime deadline);
+  void end_input();
+
+  // Output strand.
+  void send_inside();
+  void close_inside(const std::string& reason);
+
+  std::unique_ptr<Stream> stream_;
+  const std::string listener_name_;
+  const ConnectionSettings settings_;
+  Environment environment_;
+  CancelSource gone_;
+  ClientSoftware client_software_;
+
+  // Loop thread only.
+  FrameReader frames_;
+  uint64_t next_slot_ = 0;
+  MemoryLease paid_;  // for the frame that is being read
+  bool waiting_for_memory_ = false;
+  bool asking_for_memory_ = false;
+  MemoryBudget::WaiterId memory_waiter_ = 0;
+  bool input_ended_ = false;
+  bool muted_ = false;
+  bool closed_ = false;
+  Scheduler::TimerId idle_timer_ = 0;
+  Scheduler::TimerId frame_timer_ = 0;
+  bool frame_timer_running_ = false;
+
+  // Any thread.
+  std::atomic<size_t> in_flight_{0};
+  std::atomic<bool> too_many_in_flight_{false};
+  std::atomic<bool> close_when_answered_{false};
+  std::atomic<int64_t> last_activity_ns_{0};
+
+  // Output strand only.
+  ResponseQueue responses_;
+  OutputBuffer output_;
+  size_t unsent_answers_ = 0;  // count as in flight until the client takes them: that bounds the output
+  std::optional<std::string> close_reason_;  // of a response that was the last one
+  bool output_closed_ = false;
+  Strand output_strand_;
+};
+
+}  // namespace naru

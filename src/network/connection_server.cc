@@ -1,0 +1,101 @@
+#include "network/connection_server.h"
+
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace naru {
+
+ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, RequestProcessor& processor,
+                                   ConnectionSettings settings, ServerLimits limits)
+    : seams_(seams), memory_(memory), processor_(processor), settings_(settings), limits_(limits) {}
+
+ConnectionServer::~ConnectionServer() = default;
+
+Result<Endpoint> ConnectionServer::listen(const std::string& listener_name, const Endpoint& address) {
+  NARU_TRY_ASSIGN(auto listener,
+                  seams_.transport.listen(address, [this, listener_name](std::unique_ptr<Stream> stream) {
+                    accept(listener_name, std::move(stream));
+                  }));
+  const Endpoint bound = listener->address();
+  listeners_.push_back(std::move(listener));
+  return bound;
+}
+
+void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<Stream> stream) {
+  const std::string host = stream->peer().host;
+  std::shared_ptr<Connection> connection;
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool stopping = all_closed_ != nullptr;
+    const bool too_many = connections_.size() >= limits_.max_connections;
+    const bool too_many_from_there = per_address_[host] >= limits_.max_connections_per_address;
+    if (!stopping && !too_many && !too_many_from_there) {
+      const uint64_t id = next_id_++;
+      connection = std::make_shared<Connection>(
+          std::move(stream), listener_name, settings_,
+          Connection::Environment{.clock = seams_.clock,
+                                  .scheduler = seams_.scheduler,
+                                  .memory = memory_,
+                                  .processor = processor_,
+                                  .closed = [this, id, host] { forget(id, host); }});
+      connections_.emplace(id, connection);
+      ++per_address_[host];
+    } else if (per_address_[host] == 0) {
+      per_address_.erase(host);
+    }
+    if (!stopping && (too_many || too_many_from_there)) {
+      log_warn("network", "refused a connection from {}: {} is reached", host,
+               too_many ? "max.connections" : "max.connections.per.ip");
+    }
+  }
+  if (connection) {
+    connection->start();
+  } else {
+    stream->close();
+  }
+}
+
+void ConnectionServer::forget(uint64_t id, const std::string& host) {
+  std::map<uint64_t, std::shared_ptr<Connection>>::node_type last_reference;  // released outside of the lock
+  std::shared_ptr<Wakeup> all_closed;
+  {
+    const std::scoped_lock lock(mutex_);
+    last_reference = connections_.extract(id);
+    const auto count = per_address_.find(host);
+    if (--count->second == 0) per_address_.erase(count);
+    if (connections_.empty()) all_closed = all_closed_;
+  }
+  if (all_closed) all_closed->wake();
+}
+
+std::vector<std::shared_ptr<Connection>> ConnectionServer::snapshot() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<Connection>> all;
+  for (const auto& [id, connection] : connections_) all.push_back(connection);
+  return all;
+}
+
+size_t ConnectionServer::open_connections() const {
+  const std::scoped_lock lock(mutex_);
+  return connections_.size();
+}
+
+Task<void> ConnectionServer::stop(MonotonicTime deadline) {
+  listeners_.clear();
+  const auto all_closed = std::make_shared<Wakeup>();
+  {
+    const std::scoped_lock lock(mutex_);
+    all_closed_ = all_closed;
+    if (connections_.empty()) all_closed->wake();
+  }
+  for (const auto& connection : snapshot()) connection->finish_and_close();
+
+  const auto timer = seams_.scheduler.start_timer(deadline, [this] {
+    for (const auto& connection : snapshot()) connection->close("the broker stops");
+  });
+  co_await all_closed->event();
+  seams_.scheduler.cancel_timer(timer);
+}
+
+}  // namespace naru

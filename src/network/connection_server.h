@@ -1,0 +1,58 @@
+// Accepts connections on a set of listeners, within limits, and closes them in order when the broker stops.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "async/wakeup.h"
+#include "network/connection.h"
+#include "observability/memory_budget.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+struct ServerLimits {
+  size_t max_connections = SIZE_MAX;
+  size_t max_connections_per_address = SIZE_MAX;
+};
+
+// Thread-safe. listen() and stop() on a loop thread.
+class ConnectionServer {
+ public:
+  ConnectionServer(Seams seams, MemoryBudget& memory, RequestProcessor& processor, ConnectionSettings settings,
+                   ServerLimits limits);
+  ~ConnectionServer();
+
+  // Returns the address that clients can connect to, with its real port.
+  Result<Endpoint> listen(const std::string& listener_name, const Endpoint& address);
+
+  size_t open_connections() const;
+
+  // Accepts no more; lets every connection finish what is in flight; returns when all of them are closed. Connections
+  // that are not done by `deadline` are cut.
+  Task<void> stop(MonotonicTime deadline);
+
+ private:
+  void accept(const std::string& listener_name, std::unique_ptr<Stream> stream);
+  void forget(uint64_t id, const std::string& host);
+  std::vector<std::shared_ptr<Connection>> snapshot() const;
+
+  Seams seams_;
+  MemoryBudget& memory_;
+  RequestProcessor& processor_;
+  const ConnectionSettings settings_;
+  const ServerLimits limits_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+
+  mutable std::mutex mutex_;  // held for look-ups only
+  uint64_t next_id_ = 0;
+  std::map<uint64_t, std::shared_ptr<Connection>> connections_;
+  std::map<std::string, size_t> per_address_;
+  std::shared_ptr<Wakeup> all_closed_;  // set by stop()
+};
+
+}  // namespace naru

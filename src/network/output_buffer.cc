@@ -1,0 +1,49 @@
+#include "network/output_buffer.h"
+
+#include <array>
+#include <utility>
+
+namespace naru {
+namespace {
+constexpr size_t kPartsPerWrite = 32;
+}
+
+void OutputBuffer::push(Response response) {
+  for (OutputChunk& chunk : response.chunks) {
+    if (chunk_size(chunk) > 0) chunks_.push_back(std::move(chunk));
+  }
+}
+
+IoResult OutputBuffer::drain_into(Stream& stream) {
+  while (!chunks_.empty()) {
+    IoResult sent = send_some(stream);
+    if (sent.kind != IoResult::Kind::progress) return sent;
+    advance(sent.bytes);
+  }
+  return {.kind = IoResult::Kind::progress};
+}
+
+IoResult OutputBuffer::send_some(Stream& stream) {
+  if (const auto* range = std::get_if<FileRange>(&chunks_.front())) {
+    return stream.send_file(*range->file, range->position + sent_of_first_, range->length - sent_of_first_);
+  }
+  std::array<BytesView, kPartsPerWrite> parts;
+  size_t count = 0;
+  for (const OutputChunk& chunk : chunks_) {
+    const auto* bytes = std::get_if<Bytes>(&chunk);
+    if (bytes == nullptr || count == parts.size()) break;
+    parts[count] = count == 0 ? BytesView(*bytes).subspan(sent_of_first_) : BytesView(*bytes);
+    ++count;
+  }
+  return stream.write_some({parts.data(), count});
+}
+
+void OutputBuffer::advance(size_t bytes) {
+  sent_of_first_ += bytes;
+  while (!chunks_.empty() && sent_of_first_ >= chunk_size(chunks_.front())) {
+    sent_of_first_ -= chunk_size(chunks_.front());
+    chunks_.pop_front();
+  }
+}
+
+}  // namespace naru

@@ -1,0 +1,135 @@
+#include "observability/memory_budget.h"
+
+#include "async/ready_queue.h"
+#include "foundation/assert.h"
+
+namespace naru {
+namespace {
+
+constexpr std::array<std::string_view, kMemoryAccounts> kAccountNames{"request_bodies", "parked_fetches",
+                                                                      "decompression", "producer_state", "sessions"};
+
+}  // namespace
+
+std::string_view account_name(MemoryAccount account) {
+  return kAccountNames.at(static_cast<size_t>(account));
+}
+
+MemoryLease::MemoryLease(MemoryLease&& other) noexcept
+    : budget_(std::exchange(other.budget_, nullptr)),
+      account_(other.account_),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+MemoryLease& MemoryLease::operator=(MemoryLease&& other) noexcept {
+  if (this != &other) {
+    release();
+    budget_ = std::exchange(other.budget_, nullptr);
+    account_ = other.account_;
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+void MemoryLease::release() {
+  shrink_to(0);
+}
+
+void MemoryLease::shrink_to(uint64_t bytes) {
+  if (bytes >= bytes_) return;
+  const uint64_t returned = bytes_ - bytes;
+  bytes_ = bytes;
+  budget_->give_back(account_, returned);
+}
+
+MemoryBudget::~MemoryBudget() {
+  NARU_ASSERT(used_.load() == 0, "{} bytes are still reserved", used_.load());
+  NARU_ASSERT(waiters_.empty(), "{} waiters are left", waiters_.size());
+}
+
+uint64_t MemoryBudget::used(MemoryAccount account) const {
+  return used_by_account_[static_cast<size_t>(account)].load(std::memory_order_relaxed);
+}
+
+bool MemoryBudget::take(MemoryAccount account, uint64_t bytes) {
+  uint64_t used = used_.load();
+  do {
+    if (bytes > total_ - used) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes));
+  used_by_account_[static_cast<size_t>(account)].fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+// Sequentially consistent on used_ and waiting_: either this thread sees the waiter, or the waiter, who looks at used_
+// after it was counted, sees the freed bytes.
+void MemoryBudget::give_back(MemoryAccount account, uint64_t bytes) {
+  used_by_account_[static_cast<size_t>(account)].fetch_sub(bytes, std::memory_order_relaxed);
+  used_.fetch_sub(bytes);
+  if (waiting_.load() > 0) serve_waiters();
+}
+
+std::optional<MemoryLease> MemoryBudget::try_reserve(MemoryAccount account, uint64_t bytes) {
+  if (take(account, bytes)) return MemoryLease(this, account, bytes);
+  if (refused_counter_ != nullptr) refused_counter_->add();
+  return std::nullopt;
+}
+
+Result<MemoryBudget::WaiterId> MemoryBudget::reserve_when_free(MemoryAccount account, uint64_t bytes, Granted granted) {
+  if (bytes > total_) {
+    return failure(ErrorCode::out_of_memory_budget, "{} bytes are more than the whole memory budget of {}", bytes,
+                   total_);
+  }
+  WaiterId id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    id = next_waiter_++;
+    waiters_.push_back({id, account, bytes, std::move(granted)});
+    waiting_.fetch_add(1);
+  }
+  serve_waiters();
+  return id;
+}
+
+void MemoryBudget::serve_waiters() {
+  std::list<Waiter> served;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!waiters_.empty() && take(waiters_.front().account, waiters_.front().bytes)) {
+      served.splice(served.end(), waiters_, waiters_.begin());
+      waiting_.fetch_sub(1);
+    }
+  }
+  for (Waiter& waiter : served) {
+    run_when_ready([granted = std::move(waiter.granted),
+                    lease = MemoryLease(this, waiter.account, waiter.bytes)]() mutable { granted(std::move(lease)); });
+  }
+}
+
+bool MemoryBudget::cancel(WaiterId waiter) {
+  bool cancelled = false;
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled = std::erase_if(waiters_, [waiter](const Waiter& each) { return each.id == waiter; }) > 0;
+    if (cancelled) waiting_.fetch_sub(1);
+  }
+  if (cancelled) serve_waiters();  // it may have stood in front of smaller ones
+  return cancelled;
+}
+
+std::vector<GaugeCallback> MemoryBudget::register_metrics(MetricsRegistry& registry) {
+  std::vector<GaugeCallback> gauges;
+  for (size_t i = 0; i < kMemoryAccounts; ++i) {
+    const auto account = static_cast<MemoryAccount>(i);
+    gauges.push_back(registry.computed_gauge("naru_memory_used_bytes", "Bytes of the memory budget in use, by account.",
+                                             {{"account", std::string(account_name(account))}},
+                                             [this, account] { return static_cast<double>(used(account)); }));
+  }
+  gauges.push_back(registry.computed_gauge("naru_memory_budget_bytes", "The memory budget.", {},
+                                           [this] { return static_cast<double>(total_); }));
+  gauges.push_back(registry.computed_gauge("naru_memory_waiters", "Requests that wait for memory before they are read.",
+                                           {}, [this] { return static_cast<double>(waiting()); }));
+  refused_counter_ =
+      &registry.counter("naru_memory_refused_total", "Reservations that failed because the budget was used up.");
+  return gauges;
+}
+
+}  // namespace naru

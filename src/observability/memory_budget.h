@@ -1,0 +1,108 @@
+// One budget for the memory that clients can make the broker use, with an account per purpose.
+//
+// Work that starts something (reading a request body) waits in line: reserve_when_free(). Work inside an admitted
+// request (decompression) does not wait, because it would wait for memory that its own neighbours hold: try_reserve()
+// either succeeds or the request fails with a retriable error. Waiters are served strictly first come, first served; a
+// try never looks at them, which starves nobody: only admitted requests try, and they end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "foundation/function.h"
+#include "foundation/status.h"
+#include "observability/metrics_registry.h"
+
+namespace naru {
+
+enum class MemoryAccount : uint8_t { request_bodies, parked_fetches, decompression, producer_state, sessions };
+inline constexpr size_t kMemoryAccounts = 5;
+std::string_view account_name(MemoryAccount account);
+
+class MemoryBudget;
+
+// Reserved bytes; gives them back when destroyed. Must not outlive the budget.
+class MemoryLease {
+ public:
+  MemoryLease() = default;
+  MemoryLease(MemoryLease&& other) noexcept;
+  MemoryLease& operator=(MemoryLease&& other) noexcept;
+  ~MemoryLease() { release(); }
+
+  uint64_t bytes() const { return bytes_; }
+  void release();
+  // Gives back a part: the work turned out smaller than feared.
+  void shrink_to(uint64_t bytes);
+
+ private:
+  friend class MemoryBudget;
+  MemoryLease(MemoryBudget* budget, MemoryAccount account, uint64_t bytes)
+      : budget_(budget), account_(account), bytes_(bytes) {}
+
+  MemoryBudget* budget_ = nullptr;
+  MemoryAccount account_{};
+  uint64_t bytes_ = 0;
+};
+
+// Thread-safe. Reserving and releasing are a few atomic operations while nobody waits.
+class MemoryBudget {
+ public:
+  using WaiterId = uint64_t;
+  using Granted = UniqueFunction<void(MemoryLease)>;
+
+  explicit MemoryBudget(uint64_t total_bytes) : total_(total_bytes) {}
+  // Nothing may be reserved any more, and nobody may wait.
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // None when the budget is used up.
+  std::optional<MemoryLease> try_reserve(MemoryAccount account, uint64_t bytes);
+
+  // Calls `granted` with the memory once it is there, after everybody who asked before; on the thread that freed it (or
+  // on this one), outside of any strand. ErrorCode::out_of_memory_budget at once if it is more than the whole budget.
+  Result<WaiterId> reserve_when_free(MemoryAccount account, uint64_t bytes, Granted granted);
+  // True: `granted` will never be called. False: it was called, or is about to be.
+  bool cancel(WaiterId waiter);
+
+  uint64_t total() const { return total_; }
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  uint64_t used(MemoryAccount account) const;
+  size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+  // Gauges for use and waiters, and a counter of refusals. Once, before the budget is used; for as long as the budget
+  // lives or until the result is destroyed.
+  [[nodiscard]] std::vector<GaugeCallback> register_metrics(MetricsRegistry& registry);
+
+ private:
+  friend class MemoryLease;
+  struct Waiter {
+    WaiterId id = 0;
+    MemoryAccount account{};
+    uint64_t bytes = 0;
+    Granted granted;
+  };
+
+  bool take(MemoryAccount account, uint64_t bytes);
+  void give_back(MemoryAccount account, uint64_t bytes);
+  void serve_waiters();
+
+  const uint64_t total_;
+  std::atomic<uint64_t> used_{0};
+  std::array<std::atomic<uint64_t>, kMemoryAccounts> used_by_account_{};
+  std::atomic<size_t> waiting_{0};
+  Counter* refused_counter_ = nullptr;
+
+  std::mutex mutex_;
+  std::list<Waiter> waiters_;
+  WaiterId next_waiter_ = 1;
+};
+
+}  // namespace naru

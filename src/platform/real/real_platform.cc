@@ -1,0 +1,103 @@
+#include "platform/real/real_platform.h"
+
+#include <signal.h>
+
+#include <future>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "async/task_group.h"
+#include "foundation/assert.h"
+#include "platform/real/loop_group.h"
+#include "platform/real/posix_file_system.h"
+#include "platform/real/real_clock.h"
+#include "platform/real/real_random.h"
+#include "platform/real/signal_watcher.h"
+#include "platform/real/uv_scheduler.h"
+#include "platform/real/uv_transport.h"
+#include "platform/real/worker_pool.h"
+
+namespace naru {
+namespace {
+
+constexpr size_t kLoopsMax = 255;  // a timer's name has 8 bits for the loop
+
+std::vector<const EventLoop*> all_of(LoopGroup& loops) {
+  std::vector<const EventLoop*> all;
+  for (size_t i = 0; i < loops.size(); ++i) all.push_back(&loops[i]);
+  return all;
+}
+
+// The promise is shared: the thread that waits for it may go on before set_value has returned here.
+Task<void> run_then_tell(Task<void> task, std::shared_ptr<std::promise<void>> ended) {
+  {
+    Task<void> owned = std::move(task);
+    co_await std::move(owned);
+  }  // nothing of the task is left when its end is told
+  ended->set_value();
+}
+
+}  // namespace
+
+struct RealPlatform::Parts {
+  explicit Parts(RealPlatformOptions options)
+      : watchdog(clock, std::move(options.watchdog)),
+        loops(options.loops, clock, watchdog),
+        workers(std::make_unique<WorkerPool>(options.workers)),
+        scheduler(loops, *workers),
+        transport(loops, scheduler, clock, options.connect_timeout) {}
+
+  RealClock clock;
+  RealRandom random;
+  PosixFileSystem files;
+  LoopWatchdog watchdog;
+  LoopGroup loops;
+  std::unique_ptr<WorkerPool> workers;
+  UvScheduler scheduler;
+  UvTransport transport;
+  std::unique_ptr<SignalWatcher> signals;  // belongs to the first loop
+  TaskGroup tasks;
+};
+
+RealPlatform::RealPlatform(RealPlatformOptions options) {
+  NARU_ASSERT(options.loops > 0 && options.loops <= kLoopsMax, "{} event loops", options.loops);
+  ::signal(SIGPIPE, SIG_IGN);  // sendfile to a connection that is gone would raise it
+  parts_ = std::make_unique<Parts>(std::move(options));
+  parts_->watchdog.watch(all_of(parts_->loops));
+}
+
+RealPlatform::~RealPlatform() {
+  NARU_ASSERT(EventLoop::current() == nullptr, "the platform cannot be ended by one of its own threads");
+  parts_->workers.reset();
+  parts_->watchdog.stop();
+  parts_->loops[0].post([this] { parts_->signals.reset(); });
+  parts_->loops.stop();
+}
+
+Seams RealPlatform::seams() {
+  return {parts_->clock, parts_->random, parts_->files, parts_->transport, parts_->scheduler};
+}
+
+void RealPlatform::run(Task<void> task) {
+  NARU_ASSERT(EventLoop::current() == nullptr, "an event loop would wait for itself");
+  const auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  parts_->loops[0].post([this, ended, task = std::move(task)]() mutable {
+    parts_->tasks.spawn(run_then_tell(std::move(task), std::move(ended)));
+  });
+  end.wait();
+}
+
+void RealPlatform::on_termination_signal(UniqueFunction<void(int signal)> received) {
+  parts_->loops[0].post([this, received = std::move(received)]() mutable {
+    NARU_ASSERT(!parts_->signals, "termination signals are already watched");
+    parts_->signals = std::make_unique<SignalWatcher>(parts_->loops[0], std::move(received));
+  });
+}
+
+uint64_t RealPlatform::loop_stalls() const { return parts_->watchdog.stalls(); }
+Duration RealPlatform::longest_loop_stall() const { return parts_->watchdog.longest_stall(); }
+size_t RealPlatform::queued_blocking_work() const { return parts_->workers->queued(); }
+
+}  // namespace naru

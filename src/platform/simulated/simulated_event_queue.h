@@ -1,0 +1,56 @@
+// Virtual time: everything that will happen in a simulated world, ordered by (moment, order of registration).
+//
+// Each event has an owner, the process it belongs to; when a process is forgotten, its events are destroyed without
+// running. Single-threaded. Events run outside any strand.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "foundation/function.h"
+#include "foundation/time.h"
+#include "platform/simulated/trace_hash.h"
+
+namespace naru {
+
+class SimulatedEventQueue {
+ public:
+  using EventId = uint64_t;
+  using Owner = uint64_t;
+  static constexpr Owner kWorld = 0;  // belongs to no process: the network, the harness
+
+  MonotonicTime now() const { return now_; }
+
+  EventId add(MonotonicTime at, Owner owner, UniqueFunction<void()> work);
+  // False if it has run, is running, or is gone.
+  bool cancel(EventId id);
+  void forget(Owner owner);
+  void forget_everything();
+
+  // Moves time to the earliest event and runs it; false if there is none.
+  bool step();
+  std::optional<MonotonicTime> next_event() const;
+  // Lets time pass up to `moment`; no event may be due before it.
+  void advance_to(MonotonicTime moment);
+
+  TraceHash& trace() { return trace_; }
+  uint64_t events_run() const { return events_run_; }
+
+ private:
+  using Key = std::pair<MonotonicTime, EventId>;
+  struct Event {
+    Owner owner;
+    UniqueFunction<void()> work;
+  };
+
+  MonotonicTime now_{1000s};
+  EventId next_id_ = 1;
+  uint64_t events_run_ = 0;
+  std::map<Key, Event> events_;
+  std::map<EventId, MonotonicTime> times_;
+  TraceHash trace_;
+};
+
+}  // namespace naru

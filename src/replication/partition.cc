@@ -1,0 +1,247 @@
+#include "replication/partition.h"
+
+#include <utility>
+
+#include "foundation/log.h"
+
+namespace naru {
+namespace {
+
+// flush.ms beyond this is "never": the clock could not express the moment.
+constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
+
+ReplicaProgress progress_of(const PartitionLog& log) { return {.log_end = log.end_offset(), .synced_end = log.durable_end()}; }
+
+}  // namespace
+
+LogConfig log_config_of(const TopicConfig& config) {
+  return {.segment_bytes = static_cast<uint64_t>(config.segment_bytes),
+          .segment_ms = config.segment_ms,
+          .index_interval_bytes = static_cast<uint32_t>(config.index_interval_bytes),
+          .segment_index_bytes = static_cast<uint64_t>(config.segment_index_bytes)};
+}
+
+// Ties one waiting acknowledgement to its slot of the request.
+class Partition::AckSlot final : public AckWaiter {
+ public:
+  AckSlot(std::shared_ptr<AppendGroup> group, size_t slot, AppendResult result)
+      : group_(std::move(group)), slot_(slot), result_(std::move(result)) {}
+
+  void acknowledged(const Status& status) override {
+    result_.status = status;
+    group_->finish(slot_, std::move(result_));
+  }
+
+ private:
+  std::shared_ptr<AppendGroup> group_;
+  size_t slot_;
+  AppendResult result_;
+};
+
+Partition::Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self,
+                     LeaderEpoch leader_epoch, const TopicConfig& config, PartitionServices services)
+    : identity_(std::move(identity)),
+      services_(services),
+      config_(config),
+      leader_epoch_(leader_epoch),
+      log_(std::move(log)),
+      leader_(self, rules(), {self}, progress_of(*log_)) {}
+
+LeaderRules Partition::rules() const {
+  return {.sync_before_ack = config_.acknowledges_after_sync(), .min_insync_replicas = config_.effective_min_insync_replicas(1)};
+}
+
+void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot) {
+  strand_.run([self = shared_from_this(), request = std::move(request), group = std::move(group), slot] {
+    self->append_inside(request, group, slot);
+  });
+}
+
+void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
+  if (!availability_.ok()) return refuse(availability_);
+  if (request.acks == Acks::all_in_sync && !leader_.enough_replicas()) {
+    return refuse(Status(ErrorCode::not_enough_replicas));
+  }
+
+  const auto appended = log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
+  if (!appended) {
+    log_error("partition", "{}: append failed: {}", identity_.to_string(), appended.error().to_string());
+    refuse(appended.error());
+    if (log_->offline()) go_offline(appended.error());
+    return;
+  }
+
+  const Offset end = appended->last_offset + 1;
+  leader_.appended(end, appended->bytes);
+  AppendResult result{.base_offset = appended->base_offset,
+                      .log_append_time_ms = appended->log_append_time_ms,
+                      .log_start_offset = log_->start_offset()};
+  const auto waiter = std::make_shared<AckSlot>(group, slot, std::move(result));
+  if (const auto verdict = leader_.wait_for(end, request.acks, waiter)) waiter->acknowledged(*verdict);
+
+  arrange_sync(appended->last_offset - appended->base_offset + 1);
+  tell_acks_and_readers();
+}
+
+void Partition::arrange_sync(int64_t records) {
+  unsynced_records_ += records;
+  if (config_.acknowledges_after_sync()) {
+    // acks=0 promises nothing, yet readers only see what is synced: so it is synced too, in the same rounds.
+    services_.durability.make_durable(shared_from_this(), log_->end_offset());
+    return;
+  }
+  if (unsynced_records_ >= config_.flush_messages) {
+    services_.durability.make_durable(shared_from_this(), log_->end_offset());
+  } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
+    flush_timer_running_ = true;
+    services_.scheduler.start_timer(services_.clock.now() + Milliseconds(config_.flush_ms), [self = shared_from_this()] {
+      self->strand_.run([self] {
+        self->flush_timer_running_ = false;
+        if (self->availability_.ok()) self->services_.durability.make_durable(self, self->log_->end_offset());
+      });
+    });
+  }
+}
+
+void Partition::on_durable(Offset end) {
+  leader_.synced(end);
+  if (log_->durable_end() == log_->end_offset()) {
+    unsynced_records_ = 0;
+    if (all_synced_) all_synced_->wake();
+  }
+  tell_acks_and_readers();
+}
+
+void Partition::on_sync_failed(const Status& reason) {
+  if (log_->offline()) return go_offline(reason);
+  // No space for a checkpoint or an index, say. What was appended may become durable later; nobody is promised it now.
+  log_error("partition", "{}: sync failed: {}", identity_.to_string(), reason.to_string());
+  fail_waiters(reason);
+  if (all_synced_) all_synced_->wake();
+}
+
+void Partition::go_offline(const Status& cause) {
+  log_error("partition", "{} goes offline until the broker is restarted: {}", identity_.to_string(), cause.to_string());
+  const Status reason(ErrorCode::log_offline, cause.message());
+  stop_serving(reason);
+  fail_waiters(reason);
+  if (all_synced_) all_synced_->wake();
+}
+
+void Partition::tell_acks_and_readers() {
+  for (auto& due : leader_.take_due()) due.waiter->acknowledged(due.status);
+
+  const uint64_t committed = leader_.committed_bytes();
+  if (committed == told_committed_bytes_) return;
+  told_committed_bytes_ = committed;
+  for (auto& [id, watch] : watches_) {
+    watch.watcher->more_to_read(committed - watch.seen_committed_bytes);
+    watch.seen_committed_bytes = committed;
+  }
+}
+
+void Partition::stop_serving(const Status& reason) {
+  if (!availability_.ok()) return;
+  availability_ = reason;
+  for (auto& [id, watch] : watches_) watch.watcher->state_changed();
+}
+
+void Partition::fail_waiters(const Status& reason) {
+  for (const auto& waiter : leader_.take_all()) waiter->acknowledged(reason);
+}
+
+PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch) const {
+  PartitionView view{.leader_epoch = leader_epoch_, .committed_bytes = leader_.committed_bytes()};
+  if (!availability_.ok()) {
+    view.status = availability_;
+    return view;
+  }
+  view.log_start_offset = log_->start_offset();
+  view.high_watermark = leader_.high_watermark();
+  if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch_) {
+    view.status = Status(current_leader_epoch < leader_epoch_ ? ErrorCode::fenced_leader_epoch
+                                                              : ErrorCode::unknown_leader_epoch);
+  }
+  return view;
+}
+
+PartitionView Partition::read_inside(const ReadRequest& request) {
+  PartitionView view = view_inside(request.current_leader_epoch);
+  if (!view.status.ok()) return view;
+  if (request.from < view.log_start_offset || request.from > log_->end_offset()) {
+    view.status = Status(ErrorCode::offset_out_of_range);
+    return view;
+  }
+  // Between the high watermark and the end of the log there is nothing to see yet.
+  if (request.from >= view.high_watermark) return view;
+  auto slice = log_->read(request.from, view.high_watermark, request.max_bytes, request.at_least_one_batch);
+  if (slice) {
+    view.slice = std::move(*slice);
+  } else {
+    log_error("partition", "{}: read at {} failed: {}", identity_.to_string(), request.from, slice.error().to_string());
+    view.status = slice.error();
+  }
+  return view;
+}
+
+Result<std::optional<OffsetAndTimestamp>> Partition::find_timestamp_inside(WallTimeMs timestamp) {
+  if (!availability_.ok()) return failure(availability_);
+  return log_->find_first_at_or_after(timestamp, leader_.high_watermark());
+}
+
+Result<std::optional<OffsetAndTimestamp>> Partition::find_max_timestamp_inside() {
+  if (!availability_.ok()) return failure(availability_);
+  return log_->find_max_timestamp(leader_.high_watermark());
+}
+
+void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes) {
+  strand_.run([self = shared_from_this(), watcher = std::move(watcher), seen_committed_bytes] {
+    const uint64_t committed = self->leader_.committed_bytes();
+    if (!self->availability_.ok()) watcher->state_changed();
+    if (committed > seen_committed_bytes) watcher->more_to_read(committed - seen_committed_bytes);
+    const uint64_t id = watcher->id();
+    self->watches_.insert_or_assign(id, Watch{watcher, committed});
+  });
+}
+
+void Partition::unwatch(uint64_t watcher_id) {
+  strand_.run([self = shared_from_this(), watcher_id] { self->watches_.erase(watcher_id); });
+}
+
+void Partition::set_config(const TopicConfig& config) {
+  strand_.run([self = shared_from_this(), config] {
+    if (!self->availability_.ok()) return;
+    self->config_ = config;
+    self->log_->set_config(log_config_of(config));
+    self->leader_.set_rules(self->rules());
+    // Going from the loose rule to flush.messages=1: readers keep what they could see, the tail is synced now.
+    if (config.acknowledges_after_sync() && self->log_->durable_end() < self->log_->end_offset()) {
+      self->services_.durability.make_durable(self, self->log_->end_offset());
+    }
+    self->tell_acks_and_readers();
+  });
+}
+
+Task<Status> Partition::close(Status reason) {
+  // New requests are refused from here on; what was appended before still gets its acknowledgement.
+  const auto synced = std::make_shared<Wakeup>();
+  co_await in_strand(strand_, [this, &synced, &reason] {
+    stop_serving(reason);
+    if (log_->offline() || log_->durable_end() == log_->end_offset()) {
+      synced->wake();
+    } else {
+      all_synced_ = synced;
+      services_.durability.make_durable(shared_from_this(), log_->end_offset());
+    }
+    return Unit{};
+  });
+  co_await synced->event();
+  co_await on_worker(services_.scheduler, [] {});  // closing writes checkpoints and syncs them
+  co_return co_await in_strand(strand_, [this, &reason] {
+    fail_waiters(reason);
+    return log_->offline() ? log_->offline_reason() : log_->close();
+  });
+}
+
+}  // namespace naru

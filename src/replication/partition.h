@@ -1,0 +1,162 @@
+// A partition on this broker: its log, the leader's core, and those who wait, all on one strand.
+//
+// Any thread may call the public functions; the work happens inside the strand (async/strand.h), on the calling thread if
+// the strand is free. Nobody is told anything inside the strand: waiters are resumed after it is left.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/in_strand.h"
+#include "async/strand.h"
+#include "async/task.h"
+#include "configuration/topic_config.h"
+#include "foundation/ids.h"
+#include "foundation/shared_bytes.h"
+#include "foundation/uuid.h"
+#include "log_storage/durability_service.h"
+#include "log_storage/partition_log.h"
+#include "platform/clock.h"
+#include "platform/scheduler.h"
+#include "record_format/batch_validator.h"
+#include "replication/append_group.h"
+#include "replication/partition_leader.h"
+
+namespace naru {
+
+// What of a topic's configuration concerns its logs.
+LogConfig log_config_of(const TopicConfig& config);
+
+struct PartitionIdentity {
+  std::string topic;
+  Uuid topic_id;
+  PartitionIndex index{0};
+
+  std::string to_string() const { return fmt::format("{}-{}", topic, index); }
+};
+
+// What a partition needs from its broker.
+struct PartitionServices {
+  Clock& clock;
+  Scheduler& scheduler;
+  DurabilityService& durability;
+};
+
+// Somebody parked until partitions have news. Told inside their strands, so it only counts and wakes.
+class FetchWatcher {
+ public:
+  // `id` is unique in the process; watchers are told in the order of their ids.
+  explicit FetchWatcher(uint64_t id) : id_(id) {}
+  virtual ~FetchWatcher() = default;
+  uint64_t id() const { return id_; }
+  virtual void more_to_read(uint64_t bytes) = 0;
+  virtual void state_changed() = 0;  // offline, deleted, another leader: the parked fetch has to look again
+
+ private:
+  const uint64_t id_;
+};
+
+// What a reader sees, taken at one moment.
+struct PartitionView {
+  Status status;  // not ok: nothing else is meaningful but what is set
+  Offset log_start_offset{-1};
+  Offset high_watermark{-1};
+  LeaderEpoch leader_epoch{-1};
+  uint64_t committed_bytes = 0;  // for watch()
+  LogSlice slice;                // read() only
+};
+
+struct ReadRequest {
+  Offset from;
+  LeaderEpoch current_leader_epoch{-1};  // -1: the client does not say
+  uint32_t max_bytes = 0;
+  bool at_least_one_batch = false;
+};
+
+struct AppendRequest {
+  SharedBytes batch;
+  ValidatedBatch validated;
+  Acks acks = Acks::all_in_sync;
+};
+
+class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
+ public:
+  Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self, LeaderEpoch leader_epoch,
+            const TopicConfig& config, PartitionServices services);
+
+  const PartitionIdentity& identity() const { return identity_; }
+
+  // Appends, and finishes the group's slot when the wanted acknowledgement is due. The append itself has been ordered
+  // when this returns: two calls of one thread are appended in their order.
+  void append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot);
+
+  // co_await partition->read(...): whole batches below the high watermark.
+  auto read(ReadRequest request) {
+    return in_strand(strand_, [this, request] { return read_inside(request); });
+  }
+  // co_await partition->look(...): the same without data.
+  auto look(LeaderEpoch current_leader_epoch) {
+    return in_strand(strand_, [this, current_leader_epoch] { return view_inside(current_leader_epoch); });
+  }
+  // By timestamp, or the record with the largest one; may read from disk, so call it on a worker.
+  auto find_timestamp(WallTimeMs timestamp) {
+    return in_strand(strand_, [this, timestamp] { return find_timestamp_inside(timestamp); });
+  }
+  auto find_max_timestamp() {
+    return in_strand(strand_, [this] { return find_max_timestamp_inside(); });
+  }
+
+  // Tells `watcher` of everything that became readable after `seen_committed_bytes` of a view; until unwatch().
+  void watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes);
+  void unwatch(uint64_t watcher_id);
+
+  void set_config(const TopicConfig& config);
+
+  // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed.
+  Task<Status> close(Status reason);
+
+  // DurableLog, called by the durability service.
+  void run_in_strand(UniqueFunction<void()> work) override { strand_.run(std::move(work)); }
+  PartitionLog& log() override { return *log_; }
+  void on_durable(Offset end) override;
+  void on_sync_failed(const Status& reason) override;
+
+ private:
+  struct Watch {
+    std::shared_ptr<FetchWatcher> watcher;
+    uint64_t seen_committed_bytes;
+  };
+  class AckSlot;
+
+  void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  void arrange_sync(int64_t records);
+  PartitionView view_inside(LeaderEpoch current_leader_epoch) const;
+  PartitionView read_inside(const ReadRequest& request);
+  Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);
+  Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside();
+  void tell_acks_and_readers();
+  void stop_serving(const Status& reason);
+  void fail_waiters(const Status& reason);
+  void go_offline(const Status& cause);
+  LeaderRules rules() const;
+
+  const PartitionIdentity identity_;
+  PartitionServices services_;
+  TopicConfig config_;
+  LeaderEpoch leader_epoch_;
+  std::unique_ptr<PartitionLog> log_;
+  PartitionLeader leader_;
+  Status availability_;  // not ok: offline, deleted or closed, for good
+  int64_t unsynced_records_ = 0;
+  bool flush_timer_running_ = false;
+  uint64_t told_committed_bytes_ = 0;
+  std::map<uint64_t, Watch> watches_;
+  std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
+  Strand strand_;  // last: nothing else is destroyed while somebody is inside
+};
+
+}  // namespace naru
