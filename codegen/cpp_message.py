@@ -1,7 +1,7 @@
 """Writes the header and the source of one message."""
 
 from cpp_types import (absence, condition, field_type, first_flexible, indent, initializer, is_default, is_spliceable,
-                       member_name, negated, qualified, when)
+                       member_name, negated, outer_name, qualified, when)
 from schema import INTEGERS, SIZED, Field, Message, Struct, snake_case
 
 
@@ -32,8 +32,7 @@ def write_header(message: Message, namespace: str, origin: str) -> str:
         "",
         f"namespace {namespace} {{",
         "",
-        *struct_definition(message, message.root),
-        "",
+        *[line for struct in [*message.structs, message.root] for line in [*struct_definition(message, struct), ""]],
         *functions,
         "",
         f"}}  // namespace {namespace}",
@@ -51,12 +50,11 @@ def header_includes(message: Message) -> list[str]:
 def struct_definition(message: Message, struct: Struct) -> list[str]:
     body = []
     if struct is message.root:
-        body += constants(message)
-        for inner in message.structs:
-            body += ["", *struct_definition(message, inner)]
-        body += [""] if struct.fields else []
+        body += constants(message) + [""]
+        body += [f"using {inner.name} = {outer_name(message, inner)};" for inner in message.structs]
+        body += [""] if message.structs else []
     body += [f"{field_type(message, f)} {member_name(f)}{initializer(message, f)};" for f in struct.fields]
-    return [f"struct {struct.name} {{", *indent(body), "};"]
+    return [f"struct {outer_name(message, struct)} {{", *indent(body), "};"]
 
 
 def constants(message: Message) -> list[str]:
@@ -84,9 +82,9 @@ def write_source(message: Message, namespace: str, header: str, origin: str) -> 
         f"namespace {namespace} {{",
         "namespace {",
         "",
-        "using kafka::LengthForm;",
-        "",
     ]
+    if any(form_declaration(message, struct) for struct in structs):
+        lines += ["using kafka::LengthForm;", ""]
     for struct in structs:
         if struct.name in compared:
             lines += [*default_function(message, struct), ""]

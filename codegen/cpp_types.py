@@ -26,9 +26,17 @@ def is_spliceable(message: Message, f: Field) -> bool:
     return f.type == "records" and message.kind == "response"
 
 
+def outer_name(message: Message, struct: Struct) -> str:
+    """A structure inside of a message is defined before it, under a longer name, and has its short name as an alias.
+
+    If it were nested, std::optional of it would be broken: within the enclosing class it cannot be constructed yet.
+    """
+    return message.name if struct is message.root else f"{message.name}_{struct.name}"
+
+
 def element_type(message: Message, f: Field) -> str:
     if f.struct is not None:
-        return f.struct.name
+        return outer_name(message, f.struct)
     if is_spliceable(message, f):
         return "kafka::Records"
     if f.type == "string":

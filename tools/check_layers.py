@@ -11,7 +11,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
-TEST_FILE = re.compile(r"(_test|_fuzz|_bench)\.cc$|(^|/)test_[^/]*\.h$|_contract\.h$")
+TEST_FILE = re.compile(r"(_test|_fuzz|_bench)\.cc$|(^|/)test_[^/]*\.h$|_(contract|testing)\.h$")
 
 # rule: (headers, words in the code). What the seams are for, and what would make a run depend on more than its seed.
 RULES = {
@@ -41,7 +41,7 @@ RULES = {
     ),
 }
 # Tests may start threads and read files, but waiting for real time makes them slow or flaky.
-TEST_RULES = {"sleep": (None, r"\bsleep_(?:for|until)\s*\(|\b(?:usleep|nanosleep)\s*\(")}
+TEST_RULES = {"sleep": (None, r"\bthis_thread::sleep_\w+\s*\(|\b(?:usleep|nanosleep)\s*\(")}
 
 # Headers that make every file slow to compile stay in .cc files.
 HEAVY_HEADER = re.compile(r"^(nlohmann/|CLI/|spdlog/|httplib\.h|uv\.h)")

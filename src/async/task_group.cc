@@ -28,7 +28,9 @@ SelfOwned run(Task<void> task, Finished finished) {
 
 }  // namespace
 
-TaskGroup::~TaskGroup() { NARU_ASSERT(joined_ || running() == 0, "a task group is destroyed with running tasks"); }
+TaskGroup::~TaskGroup() {
+  NARU_ASSERT(running() == 0, "a task group is destroyed with running tasks");
+}
 
 void TaskGroup::spawn(Task<void> task) {
   running_.fetch_add(1, std::memory_order_relaxed);
@@ -36,7 +38,7 @@ void TaskGroup::spawn(Task<void> task) {
 }
 
 Task<void> TaskGroup::join() {
-  joined_ = true;
+  joined_.store(true, std::memory_order_relaxed);
   finished();
   co_await all_ended_;
 }

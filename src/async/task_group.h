@@ -28,7 +28,10 @@ class TaskGroup {
   // Waits until every task has ended. Once, and no spawn from outside afterwards.
   Task<void> join();
 
-  size_t running() const { return running_.load(std::memory_order_relaxed) - 1; }
+  size_t running() const {
+    const size_t count = running_.load(std::memory_order_relaxed);
+    return joined_.load(std::memory_order_relaxed) ? count : count - 1;
+  }
 
  private:
   void finished();
@@ -36,7 +39,7 @@ class TaskGroup {
   CancelSource source_;
   std::atomic<size_t> running_{1};  // the group itself counts until join()
   OneShot<> all_ended_;
-  bool joined_ = false;
+  std::atomic<bool> joined_{false};
 };
 
 }  // namespace naru

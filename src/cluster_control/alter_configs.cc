@@ -1,17 +1,29 @@
 #include "cluster_control/alter_configs.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
 
 namespace naru {
 namespace {
 
+// Whether topics take their default from this broker key: such a key is looked up whenever a topic's configuration is.
+bool is_topic_default(std::string_view name) {
+  return std::ranges::any_of(topic_config_definitions(), [name](const ConfigDefinition& topic) {
+    const auto synonyms = topic.synonyms.view();
+    return std::ranges::find(synonyms, name, &ConfigSynonym::broker_key) != synonyms.end();
+  });
+}
+
 Status validate_broker_change(std::string_view name, const std::optional<std::string>& value) {
   const ConfigDefinition* definition = find_broker_config(name);
   if (definition == nullptr) return error(ErrorCode::invalid_config, "there is no broker configuration {}", name);
   if (!value) return {};
-  if (definition->effect == ConfigEffect::at_restart) {
-    return error(ErrorCode::invalid_config, "{} is read when the broker starts: set it in its configuration file", name);
+  if (definition->effect == ConfigEffect::at_restart && !is_topic_default(definition->name)) {
+    return error(ErrorCode::invalid_config, "{} is read when the broker starts: set it in its configuration file",
+                 name);
   }
   return validate_value(*definition, *value);
 }

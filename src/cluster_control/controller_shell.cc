@@ -24,15 +24,18 @@ bool may_be_retried(const Status& status) {
 ControllerShell::ControllerShell(Parts parts) : parts_(parts), turnstile_(kMaxWaitingRequests) {}
 
 Task<Status> ControllerShell::start(BrokerRegistration registration) {
-  ClaimControllerPlanner claim(registration.id, parts_.random.uuid());
+  const BrokerId id = registration.id;
+  // First, so that a process with a wrong node.id does not put the right one out of office.
+  RegisterBrokerPlanner registering(std::move(registration));
+  co_await run(registering);
+  NARU_CO_TRY(registering.status());
+
+  ClaimControllerPlanner claim(id, parts_.random.uuid());
   co_await run(claim);
   NARU_CO_TRY(claim.status());
   epoch_ = claim.epoch();
-  log_info("controller", "broker {} is the controller, epoch {}", registration.id, *epoch_);
-
-  RegisterBrokerPlanner registering(std::move(registration));
-  co_await run(registering);
-  co_return registering.status();
+  log_info("controller", "broker {} is the controller, epoch {}", id, *epoch_);
+  co_return Status();
 }
 
 Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request) {

@@ -1,8 +1,8 @@
 // The controller of this process: runs planners on the coordination store, and publishes what came of it.
 //
-// Requests take turns, one transaction at a time, so that a large one does not keep the others waiting. A transaction that
-// meets a conflict, or whose outcome is unknown, is planned again on metadata that was read again. A controller whose
-// epoch is not the store's any more answers not_controller for ever.
+// Requests take turns, one transaction at a time, so that a large one does not keep the others waiting. A transaction
+// that meets a conflict, or whose outcome is unknown, is planned again on metadata that was read again. A controller
+// whose epoch is not the store's any more answers not_controller for ever.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class ControllerShell {
   };
   explicit ControllerShell(Parts parts);
 
-  // Reads the metadata, takes office, registers this broker. Before anything else, once.
+  // Reads the metadata, registers this broker, takes office. Before anything else, once.
   Task<Status> start(BrokerRegistration registration);
 
   // Results in the order of the request. What they say is in effect on this broker when they arrive. A failed store is
@@ -66,8 +66,9 @@ class ControllerShell {
   Turnstile turnstile_;
   // Whoever has the turn reads and writes these.
   MetadataImagePtr image_ = std::make_shared<const MetadataImage>();
-  bool image_is_current_ = false;  // as far as this controller knows: nothing of unknown outcome happened since it was read
-  std::optional<int32_t> epoch_;   // of this controller, since it took office
+  bool image_is_current_ =
+      false;  // as far as this controller knows: nothing of unknown outcome happened since it was read
+  std::optional<int32_t> epoch_;  // of this controller, since it took office
 };
 
 }  // namespace naru

@@ -41,9 +41,10 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
   status_ = {};
   if (const BrokerMetadata* known = image.find_broker(registration_.id)) {
     if (known->incarnation == registration_.incarnation) return std::nullopt;
-    status_ = error(ErrorCode::already_exists,
-                    "broker {} is registered by another process: choose another node.id, or wait until its session ends",
-                    registration_.id);
+    status_ =
+        error(ErrorCode::already_exists,
+              "broker {} is registered by another process: choose another node.id, or wait until its session ends",
+              registration_.id);
     return std::nullopt;
   }
   MetadataDraft draft(image);

@@ -33,8 +33,8 @@ Result<std::vector<std::vector<BrokerId>>> check_assignments(const MetadataImage
     std::set<BrokerId> distinct;
     for (const BrokerId id : assignment.replicas) {
       if (image.find_broker(id) == nullptr) {
-        return failure(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {}, which is not there",
-                       index, id);
+        return failure(ErrorCode::invalid_replica_assignment,
+                       "partition {} is assigned to broker {}, which is not there", index, id);
       }
       if (!distinct.insert(id).second) {
         return failure(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {} twice", index, id);
@@ -110,8 +110,8 @@ void CreateTopicsPlanner::begin_step() {
   planned_partitions_ = 0;
 }
 
-CreateTopicResult CreateTopicsPlanner::plan_item(const MetadataImage& image, const MetadataDraft& draft, NewTopic& topic,
-                                                 MetadataChange& change) {
+CreateTopicResult CreateTopicsPlanner::plan_item(const MetadataImage& image, const MetadataDraft& draft,
+                                                 NewTopic& topic, MetadataChange& change) {
   auto result = plan_topic(image, draft, topic, change);
   return result ? std::move(*result) : failed_item(topic, result.error());
 }
@@ -182,7 +182,8 @@ Result<int32_t> CreateTopicsPlanner::choose_partition_count(const NewTopic& topi
   return count;
 }
 
-Result<int16_t> CreateTopicsPlanner::choose_replication_factor(const MetadataImage& image, const NewTopic& topic) const {
+Result<int16_t> CreateTopicsPlanner::choose_replication_factor(const MetadataImage& image,
+                                                               const NewTopic& topic) const {
   const auto brokers = static_cast<int32_t>(image.brokers().size());
   const int32_t by_default = config_.default_replication_factor.value_or(std::min(3, brokers));
   const int32_t factor = topic.replication_factor == -1 ? by_default : topic.replication_factor;
@@ -191,8 +192,8 @@ Result<int16_t> CreateTopicsPlanner::choose_replication_factor(const MetadataIma
                    "replication factor {}: it must be at least 1, or -1 for the broker's default", factor);
   }
   if (factor < 1 || factor > brokers) {
-    return failure(ErrorCode::invalid_replication_factor, "replication factor {} needs as many brokers, and {} are there",
-                   factor, brokers);
+    return failure(ErrorCode::invalid_replication_factor,
+                   "replication factor {} needs as many brokers, and {} are there", factor, brokers);
   }
   return static_cast<int16_t>(factor);
 }

@@ -80,7 +80,8 @@ Status DeleteTopicsPlanner::check_reference(const TopicReference& reference) con
   if (reference.name.has_value() != reference.id.is_zero()) {
     return Status(ErrorCode::invalid_request, "a topic is named either by its name or by its id");
   }
-  const bool duplicate = reference.name ? duplicate_names_.contains(*reference.name) : duplicate_ids_.contains(reference.id);
+  const bool duplicate =
+      reference.name ? duplicate_names_.contains(*reference.name) : duplicate_ids_.contains(reference.id);
   if (duplicate) return Status(ErrorCode::invalid_request, "the request names this topic more than once");
   return {};
 }

@@ -13,7 +13,9 @@ namespace {
 constexpr size_t kFixedOperations = 3;
 constexpr size_t kFixedBytes = 512;
 
-size_t size_of(const Put& put) { return put.key.size() + put.value.size() + kOperationOverheadBytes; }
+size_t size_of(const Put& put) {
+  return put.key.size() + put.value.size() + kOperationOverheadBytes;
+}
 
 }  // namespace
 

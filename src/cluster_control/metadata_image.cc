@@ -7,8 +7,12 @@
 namespace naru {
 namespace {
 
-bool same_partition(const PartitionStatePtr& a, const PartitionStatePtr& b) { return a == b || *a == *b; }
-bool same_topic(const TopicMetadataPtr& a, const TopicMetadataPtr& b) { return a == b || *a == *b; }
+bool same_partition(const PartitionStatePtr& a, const PartitionStatePtr& b) {
+  return a == b || *a == *b;
+}
+bool same_topic(const TopicMetadataPtr& a, const TopicMetadataPtr& b) {
+  return a == b || *a == *b;
+}
 bool same_bucket(const PartitionBucketPtr& a, const PartitionBucketPtr& b) {
   return a == b || std::ranges::equal(*a, *b, same_partition);
 }
@@ -43,7 +47,8 @@ const TopicMetadata* MetadataImage::find_topic(std::string_view name) const {
 }
 
 const TopicMetadata* MetadataImage::find_topic(const Uuid& id) const {
-  const auto at = std::ranges::lower_bound(topics_by_id_, id, {}, [](const TopicMetadataPtr& topic) { return topic->id; });
+  const auto at =
+      std::ranges::lower_bound(topics_by_id_, id, {}, [](const TopicMetadataPtr& topic) { return topic->id; });
   return at != topics_by_id_.end() && (*at)->id == id ? at->get() : nullptr;
 }
 

@@ -1,7 +1,8 @@
 // What the cluster looked like after one transaction: topics, partitions, brokers, configuration. Immutable.
 //
-// An image is shared by everybody who reads it (std::shared_ptr<const MetadataImage>); a change makes a new image, which
-// shares the topics that did not change. Made by MetadataImageBuilder, from the keys of the coordination store alone.
+// An image is shared by everybody who reads it (std::shared_ptr<const MetadataImage>); a change makes a new image,
+// which shares the topics that did not change. Made by MetadataImageBuilder, from the keys of the coordination store
+// alone.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,9 @@ std::optional<int32_t> parse_number(std::string_view text) {
   return number;
 }
 
-Status not_a_number(std::string_view text) { return error(ErrorCode::corrupt_data, "'{}' is not a number", text); }
+Status not_a_number(std::string_view text) {
+  return error(ErrorCode::corrupt_data, "'{}' is not a number", text);
+}
 
 Result<ConfigOverrides> decode_configs(BytesView value) {
   NARU_TRY_ASSIGN(auto stored, kafka::decode_stored_value<internal::ConfigOverridesValue>(value));
@@ -59,7 +61,9 @@ bool ordered_by_name(const TopicMetadataPtr& a, const TopicMetadataPtr& b) {
   return alike != 0 ? alike < 0 : a->name < b->name;
 }
 
-bool ordered_by_id(const TopicMetadataPtr& a, const TopicMetadataPtr& b) { return a->id < b->id; }
+bool ordered_by_id(const TopicMetadataPtr& a, const TopicMetadataPtr& b) {
+  return a->id < b->id;
+}
 
 }  // namespace
 
@@ -191,14 +195,24 @@ Status MetadataImageBuilder::put_bucket(std::string_view bucket, BytesView value
   return {};
 }
 
+// A state that did not change keeps its object, so that topics which only share the bucket with a changed one stay shared.
 void MetadataImageBuilder::replace_bucket(size_t bucket, PartitionBucket partitions) {
   static const auto kEmpty = std::make_shared<const PartitionBucket>();
   if (next_->buckets_.size() <= bucket) next_->buckets_.resize(bucket + 1, kEmpty);
+  std::map<std::pair<Uuid, int32_t>, PartitionStatePtr> old_states;
   for (const PartitionStatePtr& old : *next_->buckets_[bucket]) {
-    partition_changes_[old->topic_id].emplace(old->index.value(), nullptr);
+    old_states.emplace(std::pair(old->topic_id, old->index.value()), old);
   }
-  for (const PartitionStatePtr& state : partitions) {
-    partition_changes_[state->topic_id].insert_or_assign(state->index.value(), state);
+  for (PartitionStatePtr& state : partitions) {
+    const auto old = old_states.extract({state->topic_id, state->index.value()});
+    if (!old.empty() && *old.mapped() == *state) {
+      state = old.mapped();
+    } else {
+      partition_changes_[state->topic_id].insert_or_assign(state->index.value(), state);
+    }
+  }
+  for (const auto& [partition, old] : old_states) {
+    partition_changes_[partition.first].emplace(partition.second, nullptr);
   }
   next_->buckets_[bucket] = std::make_shared<const PartitionBucket>(std::move(partitions));
 }

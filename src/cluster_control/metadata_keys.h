@@ -26,11 +26,23 @@ inline constexpr std::string_view kAllBrokers = "default";
 inline std::string join(std::string_view folder, std::string_view name) {
   return std::string(folder).append(name);
 }
-inline std::string topic(std::string_view name) { return join(kTopics, name); }
-inline std::string topic_configs(std::string_view name) { return join(kTopicConfigs, name); }
-inline std::string broker_configs(std::string_view broker) { return join(kBrokerConfigs, broker); }
-inline std::string partition_states(int32_t bucket) { return join(kPartitionStates, std::to_string(bucket)); }
-inline std::string broker(BrokerId id) { return join(kBrokers, std::to_string(id.value())); }
-inline std::string deleted_topic(const Uuid& id) { return join(kDeletedTopics, id.to_string()); }
+inline std::string topic(std::string_view name) {
+  return join(kTopics, name);
+}
+inline std::string topic_configs(std::string_view name) {
+  return join(kTopicConfigs, name);
+}
+inline std::string broker_configs(std::string_view broker) {
+  return join(kBrokerConfigs, broker);
+}
+inline std::string partition_states(int32_t bucket) {
+  return join(kPartitionStates, std::to_string(bucket));
+}
+inline std::string broker(BrokerId id) {
+  return join(kBrokers, std::to_string(id.value()));
+}
+inline std::string deleted_topic(const Uuid& id) {
+  return join(kDeletedTopics, id.to_string());
+}
 
 }  // namespace naru::metadata_keys

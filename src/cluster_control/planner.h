@@ -1,8 +1,8 @@
 // The controller's decisions, without I/O: (metadata, request) -> transaction and results.
 //
-// A planner works through one request in steps of one transaction each. plan() may be called again for the same step with
-// newer metadata, when the transaction met a conflict or its outcome is unknown; planning again after it did happen
-// recognises its own work, so a step takes effect once.
+// A planner works through one request in steps of one transaction each. plan() may be called again for the same step
+// with newer metadata, when the transaction met a conflict or its outcome is unknown; planning again after it did
+// happen recognises its own work, so a step takes effect once.
 #pragma once
 
 #include <cstddef>

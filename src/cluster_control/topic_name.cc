@@ -9,7 +9,9 @@ bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
-char folded(char c) { return c == '.' ? '_' : c; }
+char folded(char c) {
+  return c == '.' ? '_' : c;
+}
 
 }  // namespace
 
@@ -19,7 +21,8 @@ Status validate_topic_name(std::string_view name) {
     return error(ErrorCode::invalid_topic_exception, "a topic name of {} characters: at most {} are allowed",
                  name.size(), kMaxTopicNameBytes);
   }
-  if (name == "." || name == "..") return error(ErrorCode::invalid_topic_exception, "'{}' cannot be a topic name", name);
+  if (name == "." || name == "..")
+    return error(ErrorCode::invalid_topic_exception, "'{}' cannot be a topic name", name);
   if (!std::ranges::all_of(name, is_allowed)) {
     return Status(ErrorCode::invalid_topic_exception,
                   "a topic name consists of letters, digits, '.', '_' and '-', and nothing else");
@@ -29,7 +32,8 @@ Status validate_topic_name(std::string_view name) {
 
 std::weak_ordering compare_alike(std::string_view a, std::string_view b) {
   return std::lexicographical_compare_three_way(
-      a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) -> std::weak_ordering { return folded(x) <=> folded(y); });
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](char x, char y) -> std::weak_ordering { return folded(x) <=> folded(y); });
 }
 
 }  // namespace naru

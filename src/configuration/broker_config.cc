@@ -140,7 +140,6 @@ void fill_limits(BrokerConfig& config) {
   config.connections_max_idle = Milliseconds(values.integer("connections.max.idle.ms"));
   config.max_inflight_requests_per_connection = values.int32("naru.max.inflight.requests.per.connection");
   config.fetch_max_bytes = values.int32("fetch.max.bytes");
-  config.fetch_session_cache_slots = values.int32("max.incremental.fetch.session.cache.slots");
   config.memory_budget_bytes = static_cast<uint64_t>(values.integer("naru.memory.budget.bytes"));
   config.max_decompressed_bytes = static_cast<uint64_t>(values.integer("naru.max.decompressed.bytes"));
   config.log_level = parse_log_level(values.string("naru.log.level"));

@@ -41,7 +41,6 @@ struct BrokerConfig {
   Milliseconds connections_max_idle{};
   int32_t max_inflight_requests_per_connection = 0;
   int32_t fetch_max_bytes = 0;
-  int32_t fetch_session_cache_slots = 0;
   uint64_t memory_budget_bytes = 0;
   uint64_t max_decompressed_bytes = 0;
 

@@ -75,7 +75,7 @@ std::string describe_values(const ConfigDefinition& definition);
 std::string_view nearest_config(std::span<const ConfigDefinition> definitions, std::string_view name);
 
 // Values longer than this are refused.
-inline constexpr size_t kMaxConfigValueBytes = 32 * 1024;
+inline constexpr size_t kMaxConfigValueBytes = 32'768;
 
 std::optional<bool> parse_config_boolean(std::string_view text);
 std::optional<int64_t> parse_config_integer(std::string_view text);

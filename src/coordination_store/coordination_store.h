@@ -1,11 +1,11 @@
 // The coordination store: small, slow-changing truth about the cluster, kept as keys with versions.
 //
 // The smallest interface that ZooKeeper, etcd and an embedded log can all keep honestly. Deliberately weak where they
-// differ: list() is not one moment (read a key that every transaction changes before and after to know that it was), and
-// a key that was deleted and made again may show an old version (never delete what is compared).
+// differ: list() is not one moment (read a key that every transaction changes before and after to know that it was),
+// and a key that was deleted and made again may show an old version (never delete what is compared).
 //
-// ErrorCode::unavailable means *outcome unknown*: the transaction may have happened or may still happen. Read again before
-// retrying. ErrorCode::version_conflict and invalid_argument mean that nothing happened.
+// ErrorCode::unavailable means *outcome unknown*: the transaction may have happened or may still happen. Read again
+// before retrying. ErrorCode::version_conflict and invalid_argument mean that nothing happened.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct Put {
   bool ephemeral = false;
 };
 
-// If every compare holds, all puts and deletes happen at once; otherwise none of them. A key is put or deleted at most once.
+// If every compare holds, all puts and deletes happen at once; otherwise none of them. A key is put or deleted at most
+// once.
 struct Transaction {
   std::vector<Compare> compares;
   std::vector<Put> puts;
@@ -87,7 +88,8 @@ class Watch {
   virtual ~Watch() = default;
 
   // Returns ok when anything under the subject, or the session, may have changed since the previous call returned (the
-  // first call: since the watch was made). Many changes are one event. ErrorCode::cancelled when the token is cancelled.
+  // first call: since the watch was made). Many changes are one event. ErrorCode::cancelled when the token is
+  // cancelled.
   virtual Task<Status> next(CancelToken token) = 0;
 };
 

@@ -107,8 +107,8 @@ TYPED_TEST_P(CoordinationStoreContract, AListingHoldsTheFolderAndNothingBesideIt
 }
 
 TYPED_TEST_P(CoordinationStoreContract, EphemeralKeysEndWithTheirSessionAndOthersStay) {
-  EXPECT_TRUE(this->commit({.puts = {text_put("brokers/1", "here", true), text_put("kept", "1"),
-                                     text_put("was_ephemeral", "1", true)}}));
+  EXPECT_TRUE(this->commit(
+      {.puts = {text_put("brokers/1", "here", true), text_put("kept", "1"), text_put("was_ephemeral", "1", true)}}));
   EXPECT_TRUE(this->commit({.puts = {text_put("was_ephemeral", "2")}}));
   this->backend_.new_session();
   EXPECT_EQ(this->keys(""), (std::vector<std::string>{"kept", "was_ephemeral"}));

@@ -1,4 +1,5 @@
-// Runs an event on a strand that lives in a shared object, keeping the object alive until the thread has left the strand.
+// Runs an event on a strand that lives in a shared object, keeping the object alive until the thread has left the
+// strand.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
-// The contents of a coordination store and the rules of its transactions. No I/O, no clock: equal inputs give equal states.
+// The contents of a coordination store and the rules of its transactions. No I/O, no clock: equal inputs give equal
+// states.
 //
-// What is applied has been checked; replaying the applied entries in order gives the same state again, versions included.
+// What is applied has been checked; replaying the applied entries in order gives the same state again, versions
+// included.
 #pragma once
 
 #include <map>

@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace naru;
   const BytesView bytes(reinterpret_cast<const std::byte*>(data), size);
   kafka::WireReader frame(bytes);
-  ignore(kafka::decode_request_header(frame).error_or(Status()));
+  const Result<kafka::DecodedRequestHeader> header = kafka::decode_request_header(frame);
+  if (header) NARU_ASSERT(header->api != nullptr, "a header without its API");
   if (size < 2) return 0;
   kafka::AllMessages<kafka::Choose>::run(data[0], bytes.subspan(2), data[1]);
   return 0;

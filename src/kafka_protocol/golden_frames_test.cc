@@ -49,6 +49,7 @@ std::vector<GoldenFrame> load_all() {
   }
   std::ranges::sort(paths);
   std::vector<GoldenFrame> frames;
+  frames.reserve(paths.size());
   for (const auto& path : paths) frames.push_back(load(path));
   return frames;
 }

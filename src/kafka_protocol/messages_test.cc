@@ -1,4 +1,4 @@
-// What has to hold for every message of schemas/kafka and schemas/internal in every version.
+// What has to hold for every message of schemas/kafka, schemas/internal and codegen/toy_schemas in every version.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "kafka_protocol/messages/random_messages.h"
 #include "kafka_protocol/wire_reader.h"
 #include "kafka_protocol/wire_writer.h"
+#include "toy_records/random_messages.h"
 
 namespace {
 size_t allocated_bytes = 0;
@@ -228,6 +229,7 @@ std::string test_name(const testing::TestParamInfo<std::shared_ptr<const AnyMess
 INSTANTIATE_TEST_SUITE_P(Kafka, EveryMessage, testing::ValuesIn(AllMessages<MakeMessages>::make()), test_name);
 INSTANTIATE_TEST_SUITE_P(Internal, EveryMessage, testing::ValuesIn(internal::AllMessages<MakeMessages>::make()),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(Toy, EveryMessage, testing::ValuesIn(toy::AllMessages<MakeMessages>::make()), test_name);
 
 }  // namespace
 }  // namespace naru::kafka

@@ -2,6 +2,7 @@
 // puts them together.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <deque>
@@ -113,6 +114,10 @@ bool same_value(const T& a, const T& b) {
 }
 inline bool same_value(BytesView a, BytesView b) {
   return equal_bytes(a, b);
+}
+template <class T>
+bool same_value(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::ranges::equal(a, b, [](const T& x, const T& y) { return same_value(x, y); });
 }
 template <class T>
 bool same_value(const std::optional<T>& a, const std::optional<T>& b) {

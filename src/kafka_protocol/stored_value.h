@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "foundation/assert.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"
 #include "kafka_protocol/wire_reader.h"
@@ -10,6 +11,7 @@
 
 namespace naru::kafka {
 
+// Strings are at most kStringSizeMax long.
 template <class Value>
 Bytes encode_stored_value(const Value& value, int16_t version = Value::kMaxVersion) {
   Bytes bytes;
@@ -17,6 +19,8 @@ Bytes encode_stored_value(const Value& value, int16_t version = Value::kMaxVersi
   WireWriter writer(bytes);
   writer.write<int16_t>(version);
   encode(writer, value, version);
+  // Harmless in a message to a client, but not in what we read again.
+  NARU_ASSERT(!writer.text_was_cut(), "a string in {} is longer than {} bytes", Value::kName, kStringSizeMax);
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kafka_protocol/messages/response_header.h"
 #include "kafka_protocol/test_bytes.h"
+#include "toy_records/toy_value.h"
 
 namespace naru::kafka {
 namespace {
@@ -32,6 +33,13 @@ TEST(StoredValue, ThatIsTooShortOrTooLongIsCorrupt) {
   EXPECT_EQ(decode_stored_value<Value>(from_hex("0001 000000")).error(), ErrorCode::corrupt_data);
   EXPECT_EQ(decode_stored_value<Value>(from_hex("0000 00000007 00")).error().message(),
             "ResponseHeader v0: bytes are left over at byte 6");
+}
+
+TEST(StoredValueDeathTest, IsNeverWrittenWithAStringCutShort) {
+  toy::ToyValue value{.maybe_text = std::string(kStringSizeMax, 'x')};
+  EXPECT_EQ(decode_stored_value<toy::ToyValue>(encode_stored_value(value))->maybe_text, value.maybe_text);
+  value.maybe_text->push_back('x');
+  EXPECT_DEATH(encode_stored_value(value), "longer than 32767 bytes");
 }
 
 }  // namespace

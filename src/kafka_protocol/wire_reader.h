@@ -21,7 +21,7 @@ namespace naru::kafka {
 
 // Memory that the arrays of one decoded message may take. An array element can be twenty times larger in memory than on
 // the wire, so the size of the frame alone does not bound it.
-inline constexpr size_t kDecodedArrayBytesMax = 64 * 1024 * 1024;
+inline constexpr size_t kDecodedArrayBytesMax = size_t{64} * 1024 * 1024;
 
 // What a wire code means here: UNKNOWN_SERVER_ERROR for a code that Kafka may know and we do not.
 ErrorCode error_code_from_wire(int16_t code);

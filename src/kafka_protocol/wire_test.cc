@@ -146,7 +146,7 @@ TEST(WireReader, RefusesImpossibleLengths) {
 
 TEST(WireReader, BoundsTheMemoryOfAllArraysTogether) {
   struct Large {
-    std::array<std::byte, 1024 * 1024> content;
+    std::array<std::byte, size_t{1024} * 1024> content;
   };
   // Each of the two would fit alone.
   Bytes bytes = from_hex("00000028");

@@ -52,6 +52,7 @@ class WireSink {
 
   void write_string(std::string_view text, LengthForm form) {
     const std::string_view fitting = fitting_text(text);
+    text_was_cut_ |= fitting.size() < text.size();
     if (form == LengthForm::compact) {
       write_compact_length(fitting.size());
     } else {
@@ -108,11 +109,16 @@ class WireSink {
     if (value) write_struct(*value);
   }
 
+  bool text_was_cut() const { return text_was_cut_; }
+
   // write_field(sink) writes the field's value into any sink: it is measured first, because its size comes before it.
   template <class WriteField>
   void write_tagged(uint32_t tag, WriteField write_field);
 
  private:
+  friend Derived;
+  WireSink() = default;
+
   Derived& self() { return static_cast<Derived&>(*this); }
 
   static void check_nullable(bool nullable) {
@@ -135,6 +141,8 @@ class WireSink {
     }
   }
   void write_compact_length(size_t length) { self().put_uvarint(static_cast<uint32_t>(length) + 1); }
+
+  bool text_was_cut_ = false;
 };
 
 // Bytes that belong into the output at this position, but are sent from elsewhere.

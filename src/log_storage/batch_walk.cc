@@ -11,14 +11,16 @@ namespace {
 constexpr size_t kWalkWindowBytes = 4096;
 constexpr size_t kScanWindowBytes = 256 * 1024;
 
-// What is wrong with a header at a place where `remaining` bytes are left; empty if nothing is.
-std::string header_problem(const Result<BatchHeader>& header, uint64_t remaining, std::optional<Offset> expected) {
+// What is wrong with a header, where `expected` is the next offset and `left` bytes and offsets are left; empty if
+// nothing is.
+std::string header_problem(const Result<BatchHeader>& header, Offset expected, const BatchesEnd& left) {
   if (!header) return header.error().message();
-  if (header->total_size > remaining) {
-    return fmt::format("the batch has {} bytes, only {} are left", header->total_size, remaining);
+  if (header->total_size > left.position) {
+    return fmt::format("the batch has {} bytes, only {} are left", header->total_size, left.position);
   }
-  if (expected && header->base_offset != *expected) {
-    return fmt::format("the batch begins at offset {}", header->base_offset);
+  if (header->base_offset != expected) return fmt::format("the batch begins at offset {}", header->base_offset);
+  if (header->next_offset() > left.offset) {
+    return fmt::format("the batch reaches to offset {}, beyond {}", header->next_offset(), left.offset);
   }
   return {};
 }
@@ -39,16 +41,16 @@ Result<bool> crc_matches(WindowReader& reader, uint64_t position, const BatchHea
 
 }  // namespace
 
-BatchWalk::BatchWalk(std::shared_ptr<const File> file, uint64_t position, uint64_t limit, std::optional<Offset> expected)
-    : reader_(std::move(file), limit, kWalkWindowBytes), position_(position), expected_(expected) {}
+BatchWalk::BatchWalk(std::shared_ptr<const File> file, uint64_t position, Offset expected, BatchesEnd end)
+    : reader_(std::move(file), end.position, kWalkWindowBytes), position_(position), expected_(expected), end_(end) {}
 
 Result<BatchHeader> BatchWalk::peek() {
   NARU_TRY_ASSIGN(const BytesView bytes, reader_.read(position_, kBatchHeaderSize));
   auto header = parse_batch_header(bytes);
-  const std::string problem = header_problem(header, reader_.limit() - position_, expected_);
+  const std::string problem = header_problem(header, expected_, {end_.position - position_, end_.offset});
   if (problem.empty()) return header;
   return failure(ErrorCode::corrupt_message, "{}: damaged batch at position {}, offset {}: {}", reader_.file().path(),
-                 position_, expected_ ? fmt::format("{}", *expected_) : "unknown", problem);
+                 position_, expected_, problem);
 }
 
 Result<BatchHeader> BatchWalk::next() {
@@ -66,7 +68,7 @@ Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset b
   while (scan.valid_bytes < size) {
     NARU_TRY_ASSIGN(const BytesView bytes, reader.read(scan.valid_bytes, kBatchHeaderSize));
     const auto header = parse_batch_header(bytes);
-    scan.problem = header_problem(header, size - scan.valid_bytes, scan.valid_end);
+    scan.problem = header_problem(header, scan.valid_end, {.position = size - scan.valid_bytes});
     if (!scan.problem.empty()) return scan;
     if (header->leader_epoch < LeaderEpoch(0) || header->leader_epoch < scan.last_epoch) {
       scan.problem = fmt::format("leader epoch {} follows epoch {}", header->leader_epoch, scan.last_epoch);

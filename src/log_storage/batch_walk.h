@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "foundation/function.h"
@@ -14,14 +14,20 @@
 
 namespace naru {
 
-// Looks at headers only. Every batch has to lie within the limit and to begin at the offset where the one before ended;
+// Where the batches of a file end.
+struct BatchesEnd {
+  uint64_t position = 0;
+  Offset offset{std::numeric_limits<int64_t>::max()};  // as far as it is known
+};
+
+// Looks at headers only. Every batch has to lie within the end and to begin at the offset where the one before ended;
 // otherwise the answer is corrupt_message with file, position and offset.
 class BatchWalk {
  public:
-  // `expected`: the base offset of the batch at `position`, if it is known.
-  BatchWalk(std::shared_ptr<const File> file, uint64_t position, uint64_t limit, std::optional<Offset> expected);
+  // `expected`: the base offset of the batch at `position`.
+  BatchWalk(std::shared_ptr<const File> file, uint64_t position, Offset expected, BatchesEnd end);
 
-  bool at_end() const { return position_ >= reader_.limit(); }
+  bool at_end() const { return position_ >= end_.position; }
   // Of the next batch.
   uint64_t position() const { return position_; }
   // Its header, without going on: as often as wanted.
@@ -31,7 +37,8 @@ class BatchWalk {
  private:
   WindowReader reader_;
   uint64_t position_;
-  std::optional<Offset> expected_;
+  Offset expected_;
+  BatchesEnd end_;
 };
 
 struct BatchScan {
@@ -44,8 +51,9 @@ struct BatchScan {
   bool all_valid() const { return problem.empty(); }
 };
 
-// Reads the file from its begin and checks each batch completely: header, CRC, offsets without a gap, epochs that do not
-// go back. Ends at the first bad batch; "could not read" is an error. `visit` gets header and position of each good one.
+// Reads the file from its begin and checks each batch completely: header, CRC, offsets without a gap, epochs that do
+// not go back. Ends at the first bad batch; "could not read" is an error. `visit` gets header and position of each good
+// one.
 Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset base_offset, LeaderEpoch epoch_before,
                                UniqueFunction<void(const BatchHeader&, uint64_t position)> visit);
 

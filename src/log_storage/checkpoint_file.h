@@ -1,7 +1,8 @@
 // The file "checkpoint" of a log: how far it is known to be durable.
 //
-// Two slots of one sector each, written alternately, each with a sequence number and a CRC: whatever becomes of a write,
-// the other slot is whole. A value is written only after the sync that makes it true, so an older value is still true.
+// Two slots of one sector each, written alternately, each with a sequence number and a CRC: whatever becomes of a
+// write, the other slot is whole. A value is written only after the sync that makes it true, so an older value is still
+// true.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class CheckpointFile {
   // What the newest whole slot says; nothing when the file is new or both slots are damaged.
   const std::optional<Checkpoint>& value() const { return value_; }
 
-  // Replaces the older slot, without a sync: after a power cut the previous value may be back. Never lowers durable_end.
+  // Replaces the older slot, without a sync: after a power cut the previous value may be back. Never lowers
+  // durable_end.
   Status write(const Checkpoint& value);
   // Replaces both slots, so that no older value is left, and syncs.
   Status write_both_and_sync(const Checkpoint& value);

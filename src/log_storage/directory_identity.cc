@@ -34,9 +34,10 @@ std::optional<int32_t> find_number(std::string_view text, std::string_view key) 
 }  // namespace
 
 std::string format_identity(const DirectoryIdentity& identity) {
-  std::string text = fmt::format("# The identity of this data folder. Do not edit, and do not copy to another folder.\n");
-  text += fmt::format("{}={}\n{}={}\n{}={}\n", kFormatKey, kDataFormatVersion, kNodeKey, identity.node_id, kDirectoryKey,
-                      identity.directory_id.to_string());
+  std::string text =
+      fmt::format("# The identity of this data folder. Do not edit, and do not copy to another folder.\n");
+  text += fmt::format("{}={}\n{}={}\n{}={}\n", kFormatKey, kDataFormatVersion, kNodeKey, identity.node_id,
+                      kDirectoryKey, identity.directory_id.to_string());
   if (!identity.cluster_id.is_zero()) text += fmt::format("{}={}\n", kClusterKey, identity.cluster_id.to_string());
   return text;
 }
@@ -50,10 +51,11 @@ Result<DirectoryIdentity> parse_identity(std::string_view text, const std::strin
   const auto format = find_number(text, kFormatKey);
   if (!format) return damaged(kFormatKey);
   if (*format != kDataFormatVersion) {
-    return failure(ErrorCode::unsupported_format,
-                   "The data folder {} has data format {}, this Naru reads and writes format {}. Start the version of Naru "
-                   "that wrote it, or a later one; the data has not been touched.",
-                   folder, *format, kDataFormatVersion);
+    return failure(
+        ErrorCode::unsupported_format,
+        "The data folder {} has data format {}, this Naru reads and writes format {}. Start the version of Naru "
+        "that wrote it, or a later one; the data has not been touched.",
+        folder, *format, kDataFormatVersion);
   }
   const auto node = find_number(text, kNodeKey);
   if (!node) return damaged(kNodeKey);

@@ -34,8 +34,8 @@ class DurabilityService {
  public:
   virtual ~DurabilityService() = default;
 
-  // Called inside the log's strand, with up_to <= end_offset(). Answers through on_durable() or on_sync_failed(), at once
-  // when there is nothing to wait for.
+  // Called inside the log's strand, with up_to <= end_offset(). Answers through on_durable() or on_sync_failed(), at
+  // once when there is nothing to wait for.
   virtual void make_durable(std::shared_ptr<DurableLog> log, Offset up_to) = 0;
 };
 

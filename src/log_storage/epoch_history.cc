@@ -75,9 +75,10 @@ Result<EpochHistory> EpochHistory::parse(BytesView bytes) {
   EpochHistory history;
   while (!text.empty()) {
     const auto entry = next_line(text).and_then(parse_entry);
-    if (!entry) return failure(ErrorCode::corrupt_data, "line {} is not an epoch and an offset", history.starts_.size() + 3);
-    if (!history.starts_.empty() && (entry->epoch <= history.starts_.back().epoch ||
-                                     entry->start_offset <= history.starts_.back().start_offset)) {
+    if (!entry)
+      return failure(ErrorCode::corrupt_data, "line {} is not an epoch and an offset", history.starts_.size() + 3);
+    if (!history.starts_.empty() &&
+        (entry->epoch <= history.starts_.back().epoch || entry->start_offset <= history.starts_.back().start_offset)) {
       return failure(ErrorCode::corrupt_data, "line {} is not above the line before", history.starts_.size() + 3);
     }
     history.starts_.push_back(*entry);

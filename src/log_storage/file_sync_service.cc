@@ -33,10 +33,11 @@ void FileSyncService::start_sync(std::shared_ptr<DurableLog> log) {
   scheduler_.run_blocking([this, log = std::move(log), work = std::move(begun)]() mutable {
     Status performed = work.perform();
     DurableLog& target = *log;
-    target.run_in_strand([this, log = std::move(log), work = std::move(work), performed = std::move(performed)]() mutable {
-      finish(log, std::move(work), performed);
-      sync_ended();
-    });
+    target.run_in_strand(
+        [this, log = std::move(log), work = std::move(work), performed = std::move(performed)]() mutable {
+          finish(log, std::move(work), performed);
+          sync_ended();
+        });
   });
 }
 

@@ -1,7 +1,8 @@
 // A sparse index: a file of fixed-size entries that increase. Not mapped into memory: the newest entries wait in memory
 // until there are enough for one write, lookups in the rest are a binary search with small reads.
 //
-// An index is a hint. Whoever follows it compares the batch it leads to; a damaged entry costs time, never a wrong answer.
+// An index is a hint. Whoever follows it compares the batch it leads to; a damaged entry costs time, never a wrong
+// answer.
 #pragma once
 
 #include <cstdint>

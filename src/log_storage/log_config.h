@@ -6,7 +6,7 @@
 namespace naru {
 
 struct LogConfig {
-  uint64_t segment_bytes = 1u << 30;
+  uint64_t segment_bytes = 1u << 30;  // below 2^31, as in Kafka: positions in the index have 32 bits
   int64_t segment_ms = 7 * 24 * 3'600'000LL;
   uint32_t index_interval_bytes = 4096;
   uint64_t segment_index_bytes = 10u << 20;

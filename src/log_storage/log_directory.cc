@@ -27,7 +27,8 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// With the names of all folders that had to be created: a sync inside of a folder whose own name gets lost is worthless.
+// With the names of all folders that had to be created: a sync inside of a folder whose own name gets lost is
+// worthless.
 Status create_durably(FileSystem& file_system, const std::string& path) {
   std::vector<std::string> parents;
   for (std::string missing = path;; missing = parents.back()) {
@@ -41,7 +42,8 @@ Status create_durably(FileSystem& file_system, const std::string& path) {
 }
 
 // "<topic>-<n>.<id>-delete"; long topic names are cut so that the name fits. Nobody reads the topic from it.
-std::string aside_name(std::string_view topic, PartitionIndex partition, const Uuid& topic_id, std::string_view suffix) {
+std::string aside_name(std::string_view topic, PartitionIndex partition, const Uuid& topic_id,
+                       std::string_view suffix) {
   const std::string rest = fmt::format("-{}.{}{}", partition, topic_id.to_string(), suffix);
   return fmt::format("{}{}", topic.substr(0, kMaxNameLength - rest.size()), rest);
 }
@@ -70,7 +72,7 @@ std::optional<std::pair<std::string, PartitionIndex>> parse_partition_folder_nam
   int32_t partition = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), partition);
   if (problem != std::errc() || end != digits.data() + digits.size() || partition < 0) return std::nullopt;
-  // Only the one spelling that partition_folder_name() gives: not "t-01", not "t--1".
+  // Only the one spelling that partition_folder_name() gives: not "t-01".
   if (fmt::format("{}", partition) != digits) return std::nullopt;
   return std::pair(std::string(name.substr(0, dash)), PartitionIndex(partition));
 }
@@ -137,10 +139,11 @@ Status LogDirectory::write_identity() {
 Status LogDirectory::bind_cluster(const Uuid& cluster_id) {
   if (identity_.cluster_id == cluster_id) return Status();
   if (!identity_.cluster_id.is_zero()) {
-    return error(ErrorCode::inconsistent_cluster_id,
-                 "The data folder {} belongs to cluster {}, but this broker is about to join cluster {}. Point the broker "
-                 "at its own cluster, or give it another folder (log.dirs).",
-                 path_, identity_.cluster_id.to_string(), cluster_id.to_string());
+    return error(
+        ErrorCode::inconsistent_cluster_id,
+        "The data folder {} belongs to cluster {}, but this broker is about to join cluster {}. Point the broker "
+        "at its own cluster, or give it another folder (log.dirs).",
+        path_, identity_.cluster_id.to_string(), cluster_id.to_string());
   }
   identity_.cluster_id = cluster_id;
   const Status status = write_identity();
@@ -180,9 +183,10 @@ Result<std::vector<PartitionFolder>> LogDirectory::partitions() {
     const std::string path = path_ + "/" + entry.name;
     auto topic_id = read_partition_topic_id(file_system_, path);
     if (!topic_id && topic_id.error() == ErrorCode::not_found) {
-      return failure(ErrorCode::corrupt_data,
-                     "{} looks like the folder of a partition, but has no {}: restore the file, or move the folder away",
-                     path, kMetadataFileName);
+      return failure(
+          ErrorCode::corrupt_data,
+          "{} looks like the folder of a partition, but has no {}: restore the file, or move the folder away", path,
+          kMetadataFileName);
     }
     if (!topic_id) return failure(std::move(topic_id).error());
     folders.push_back({parsed->first, parsed->second, *topic_id, path});
@@ -220,6 +224,8 @@ Result<std::string> LogDirectory::begin_deletion(std::string_view topic, Partiti
   return aside;
 }
 
-Status LogDirectory::finish_deletion(const std::string& path) { return remove_recursively(file_system_, path); }
+Status LogDirectory::finish_deletion(const std::string& path) {
+  return remove_recursively(file_system_, path);
+}
 
 }  // namespace naru

@@ -48,8 +48,8 @@ class LogRecovery {
   std::optional<Checkpoint> promise_;
   std::vector<ExaminedSegment> kept_;
   std::vector<Offset> dropped_;
-  Offset end_;             // of what is kept
-  bool changed_ = false;   // names in the folder
+  Offset end_;            // of what is kept
+  bool changed_ = false;  // names in the folder
   RecoveredLog log_;
 };
 
@@ -69,9 +69,10 @@ Result<RecoveredLog> LogRecovery::run() {
 Status LogRecovery::check_identity() {
   const auto topic_id = read_partition_topic_id(file_system_, folder_);
   if (!topic_id && topic_id.error() == ErrorCode::not_found) {
-    return error(ErrorCode::corrupt_data,
-                 "{} has no {}, so it cannot be told which topic it belongs to: restore the file, or move the folder away",
-                 folder_, kMetadataFileName);
+    return error(
+        ErrorCode::corrupt_data,
+        "{} has no {}, so it cannot be told which topic it belongs to: restore the file, or move the folder away",
+        folder_, kMetadataFileName);
   }
   if (!topic_id) return topic_id.error();
   if (*topic_id == options_.topic_id) return Status();
@@ -87,8 +88,9 @@ Status LogRecovery::list_files() {
     const std::string_view name = entry.name;
     if (const auto base = parse_segment_file_name(name, kLogSuffix)) {
       base_offsets_.push_back(*base);
-    } else if (const auto indexed = parse_segment_file_name(name, kOffsetIndexSuffix)
-                                        .or_else([&] { return parse_segment_file_name(name, kTimeIndexSuffix); })) {
+    } else if (const auto indexed = parse_segment_file_name(name, kOffsetIndexSuffix).or_else([&] {
+                 return parse_segment_file_name(name, kTimeIndexSuffix);
+               })) {
       indexes.push_back(*indexed);
     } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
                !name.ends_with(".tmp")) {
@@ -130,7 +132,8 @@ ExaminationRequest LogRecovery::request_for(size_t number) const {
   if (promise_) {
     request.promised_end = last ? promise_->durable_end : std::min(promise_->durable_end, base_offsets_[number + 1]);
     request.expected_end = last ? promise_->durable_end : base_offsets_[number + 1];
-    request.outside.reaches_beyond_promise = request.expected_end > promise_->durable_end;
+    // At the durable end itself the segment may have been sealed since, with indexes that no sync has seen.
+    request.outside.reaches_end_of_promise = request.expected_end >= promise_->durable_end;
   }
   return request;
 }
@@ -201,9 +204,10 @@ Status LogRecovery::refusal(SegmentAction action, size_t number, const ExaminedS
                    found.describe_problem(), promised, way_out(found.end.offset), found.end.position,
                    kCheckpointFileName);
     case SegmentAction::refuse_missing_end:
-      return error(ErrorCode::corrupt_data,
-                   "{} ends after {} bytes at offset {}, but {}. {}remove later segments and the file '{}', and start again",
-                   path, found.end.position, found.end.offset, promised, way_out(found.end.offset), kCheckpointFileName);
+      return error(
+          ErrorCode::corrupt_data,
+          "{} ends after {} bytes at offset {}, but {}. {}remove later segments and the file '{}', and start again",
+          path, found.end.position, found.end.offset, promised, way_out(found.end.offset), kCheckpointFileName);
     case SegmentAction::refuse_overlap:
       return error(ErrorCode::corrupt_data,
                    "{} begins at position 0 with offset {}, but the segment before it ends at {}: one of them does not "

@@ -75,21 +75,21 @@ inline Result<std::vector<TestBatch>> decode_slice(const LogSlice& slice) {
   EXPECT_EQ(got, bytes.size());
   Offset expected = slice.base_offset;
   for (BytesView rest = bytes; !rest.empty();) {
-    NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(rest));
-    if (header.total_size > rest.size() || header.base_offset != expected ||
-        !batch_crc_matches(rest.first(header.total_size))) {
+    const auto header = parse_batch_header(rest);
+    if (!header || header->total_size > rest.size() || header->base_offset != expected ||
+        !batch_crc_matches(rest.first(header->total_size))) {
       return failure(ErrorCode::corrupt_message, "a reader notices the damage at offset {}", expected);
     }
     Decompressor decompressor;
-    NARU_TRY_ASSIGN(auto reader, open_records(header, rest.first(header.total_size), decompressor, 1 << 20));
-    TestBatch batch{.epoch = header.leader_epoch, .compression = *header.compression()};
+    NARU_TRY_ASSIGN(auto reader, open_records(*header, rest.first(header->total_size), decompressor, 1 << 20));
+    TestBatch batch{.epoch = header->leader_epoch, .compression = *header->compression()};
     for (RecordView record; reader.next(record);) {
       batch.records.push_back({record.timestamp, std::string(as_text(*record.value))});
     }
     NARU_TRY(reader.status());
     batches.push_back(std::move(batch));
-    expected = header.next_offset();
-    rest = rest.subspan(header.total_size);
+    expected = header->next_offset();
+    rest = rest.subspan(header->total_size);
   }
   EXPECT_EQ(expected, slice.next_offset);
   return batches;
@@ -149,7 +149,8 @@ class LogOnDisk {
   LogOnDisk copy(uint64_t seed) const { return LogOnDisk(*this, seed); }
 
   static LogConfig small_segments() {
-    return {.segment_bytes = 500, .segment_ms = 1'000'000'000, .index_interval_bytes = 150, .segment_index_bytes = 4096};
+    return {
+        .segment_bytes = 500, .segment_ms = 1'000'000'000, .index_interval_bytes = 150, .segment_index_bytes = 4096};
   }
 
   Result<OpenedLog> open(bool clean_shutdown = false) {

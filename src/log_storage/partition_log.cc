@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "foundation/assert.h"
@@ -52,7 +53,9 @@ PartitionLog::~PartitionLog() {
   }
 }
 
-Offset PartitionLog::end_offset() const { return active().end_offset(); }
+Offset PartitionLog::end_offset() const {
+  return active().end_offset();
+}
 
 uint64_t PartitionLog::size_bytes() const {
   uint64_t bytes = 0;
@@ -86,8 +89,8 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
 
 Result<AppendOutcome> PartitionLog::append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now) {
   if (header.base_offset != end_offset()) {
-    return failure(ErrorCode::offset_out_of_range, "{} ends at offset {}, the batch begins at {}", folder_, end_offset(),
-                   header.base_offset);
+    return failure(ErrorCode::offset_out_of_range, "{} ends at offset {}, the batch begins at {}", folder_,
+                   end_offset(), header.base_offset);
   }
   if (header.leader_epoch < LeaderEpoch(0) || header.leader_epoch < latest_epoch()) {
     return failure(ErrorCode::fenced_leader_epoch, "{} holds batches of leader epoch {}, the batch has {}", folder_,
@@ -285,7 +288,13 @@ Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_
   Segment& segment = *segments_[segment_index(from)];
   NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(from));
   NARU_TRY_ASSIGN(const BatchHeader first, walk.peek());
-  if (first.next_offset() > limit) return slice;
+  if (first.next_offset() > limit) {
+    // Limits lie between batches. Before this one is held back, its neighbour has to confirm where it ends.
+    NARU_TRY_ASSIGN(std::ignore, walk.next());
+    if (walk.at_end()) return slice;
+    NARU_TRY_ASSIGN(std::ignore, walk.peek());
+    return slice;
+  }
   if (first.total_size > max_bytes && !at_least_one_batch) return slice;
 
   const uint64_t position = walk.position();

@@ -1,7 +1,7 @@
 // The log of one partition: a folder of segments, appended to at the end and read anywhere.
 //
-// Life: fill_new_partition_folder() once, then open() -> append, read, truncate ... -> close(). Opening is recovery: there
-// is no other way to get something one can append to. What the files hold: docs/formats/log.md.
+// Life: fill_new_partition_folder() once, then open() -> append, read, truncate ... -> close(). Opening is recovery:
+// there is no other way to get something one can append to. What the files hold: docs/formats/log.md.
 //
 // Durability: append() puts bytes into the page cache. begin_sync() describes what has to be synced, a worker performs
 // it, finish_sync() moves durable_end(). The file "checkpoint" remembers durable_end() as a promise to recovery:
@@ -88,7 +88,8 @@ class PartitionLog {
   // Assigns offsets and leader epoch and writes the batch, in one write. fenced_leader_epoch when the log already
   // holds batches of a later epoch; record_list_too_large when the batch is larger than a segment.
   Result<AppendOutcome> append(BytesView batch, const ValidatedBatch& validated, LeaderEpoch epoch, WallTimeMs now);
-  // The follower's form: a batch as the leader stored it, whose CRC the caller has checked. It must begin at end_offset().
+  // The follower's form: a batch as the leader stored it, whose CRC the caller has checked. It must begin at
+  // end_offset().
   Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
 
   // The batches from the one that holds `from` on, as far as they lie below `end_limit` (exclusive) and fit into
@@ -116,8 +117,8 @@ class PartitionLog {
   // What has to be done so that everything appended so far is durable. One at a time: finish_sync() comes before the
   // next begin_sync(), truncation and appends may come in between. Not on an offline log.
   SyncWork begin_sync();
-  // `performed` is what work.perform() returned. Advances durable_end(), or takes the log offline. Returns the reason why
-  // what the work covered is not durable; ok, but without progress, when the log was truncated meanwhile.
+  // `performed` is what work.perform() returned. Advances durable_end(), or takes the log offline. Returns the reason
+  // why what the work covered is not durable; ok, but without progress, when the log was truncated meanwhile.
   Status finish_sync(SyncWork work, const Status& performed);
 
   // Starts a new segment when the present one is older than segment.ms; for partitions that nobody writes to.

@@ -17,15 +17,31 @@ class Model {
 
   void step() {
     switch (random_.below(16)) {
-      case 0: case 1: case 2: case 3: case 4: return append();
-      case 5: return sync();
-      case 6: return random_.one_in(4) ? truncate() : append();
-      case 7: return random_.one_in(6) ? restart() : roll();
-      case 8: case 9: case 10: return read();
-      case 11: case 12: return find_first();
-      case 13: return find_max();
-      case 14: return look_at_epochs();
-      case 15: return random_.one_in(20) ? change_config() : overtaken_sync();
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+        return append();
+      case 5:
+        return sync();
+      case 6:
+        return random_.one_in(4) ? truncate() : append();
+      case 7:
+        return random_.one_in(6) ? restart() : roll();
+      case 8:
+      case 9:
+      case 10:
+        return read();
+      case 11:
+      case 12:
+        return find_first();
+      case 13:
+        return find_max();
+      case 14:
+        return look_at_epochs();
+      case 15:
+        return random_.one_in(20) ? change_config() : overtaken_sync();
     }
   }
 
@@ -43,10 +59,14 @@ class Model {
 
   WallTimeMs random_timestamp() {
     switch (random_.below(12)) {
-      case 0: return kNoTimestamp;
-      case 1: return -static_cast<int64_t>(random_.below(1000));
-      case 2: return static_cast<int64_t>(random_.below(1ull << 60));
-      default: return now_ + static_cast<int64_t>(random_.below(200)) - 100;
+      case 0:
+        return kNoTimestamp;
+      case 1:
+        return -static_cast<int64_t>(random_.below(1000));
+      case 2:
+        return static_cast<int64_t>(random_.below(1ull << 60));
+      default:
+        return now_ + static_cast<int64_t>(random_.below(200)) - 100;
     }
   }
 

@@ -39,8 +39,8 @@ Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_in_segment(Segment&
     if (header.base_offset >= end_limit) return std::nullopt;
     if (header.max_timestamp < timestamp || header.last_offset() < start_offset_) continue;
     NARU_TRY_ASSIGN(const Bytes batch, read_batch(segment, position, header));
-    NARU_TRY_ASSIGN(const auto record, naru::find_first_at_or_after(batch, timestamp, start_offset_,
-                                                                    config_.max_decompressed_bytes));
+    NARU_TRY_ASSIGN(const auto record,
+                    naru::find_first_at_or_after(batch, timestamp, start_offset_, config_.max_decompressed_bytes));
     if (!record) continue;
     if (record->offset >= end_limit) return std::nullopt;
     return OffsetAndTimestamp{record->offset, record->timestamp, header.leader_epoch};

@@ -138,7 +138,7 @@ TEST_F(RecoveryAfterCrash, AppendsRollsAndSyncsKeepWhatWasPromised) {
     });
     if (HasFatalFailure()) return;
   }
-  expect_recoveries(15'000);
+  expect_recoveries(30'000);
 }
 
 TEST_F(RecoveryAfterCrash, TruncationIsDoneOrNotDone) {
@@ -158,7 +158,7 @@ TEST_F(RecoveryAfterCrash, TruncationIsDoneOrNotDone) {
     });
     if (HasFatalFailure()) return;
   }
-  expect_recoveries(15'000);
+  expect_recoveries(40'000);
 }
 
 TEST_F(RecoveryAfterCrash, ClosingAndOpeningAgainKeepWhatWasPromised) {
@@ -177,7 +177,7 @@ TEST_F(RecoveryAfterCrash, ClosingAndOpeningAgainKeepWhatWasPromised) {
     });
     if (HasFatalFailure()) return;
   }
-  expect_recoveries(10'000);
+  expect_recoveries(30'000);
 }
 
 // A log that was torn by one crash, is recovered, and crashes at each step of its recovery.

@@ -37,9 +37,26 @@ class DamagedLog : public testing::Test {
     }
     outcome.report = opened->report;
     auto found = read_all(*opened->log);
-    if (found) outcome.found = *found;
-    else outcome.read_error = found.error();
+    if (!found) {
+      outcome.read_error = found.error();
+      return outcome;
+    }
+    outcome.found = *found;
+    if (outcome.found.size() == batches.size()) expect_times(*opened->log);
     return outcome;
+  }
+  // The timestamps of numbered batches rise.
+  void expect_times(PartitionLog& log) {
+    for (size_t i = 0; i < batches.size(); ++i) {
+      const WallTimeMs timestamp = batches[i].records[1].timestamp;
+      const auto found = log.find_first_at_or_after(timestamp, log.end_offset());
+      ASSERT_TRUE(found.has_value()) << found.error().to_string();
+      ASSERT_TRUE(found->has_value()) << timestamp;
+      ASSERT_EQ((*found)->offset, Offset(static_cast<int64_t>(2 * i + 1)));
+    }
+    const auto latest = log.find_max_timestamp(log.end_offset());
+    ASSERT_TRUE(latest.has_value()) << latest.error().to_string();
+    ASSERT_EQ((*latest)->offset, log.end_offset() - 1);
   }
   void expect_everything(const Outcome& outcome) {
     ASSERT_TRUE(outcome.refused.ok()) << outcome.refused.to_string();

@@ -31,8 +31,10 @@ struct Correction {
   bool contradicts = false;  // no history is in accordance with both the file and the batches that were looked at
 
   void add(const EpochStart& start) {
-    if (start.epoch < history.latest()) contradicts = true;
-    else history.assign(start.epoch, start.start_offset);
+    if (start.epoch < history.latest())
+      contradicts = true;
+    else
+      history.assign(start.epoch, start.start_offset);
   }
 };
 
@@ -46,7 +48,8 @@ Correction correct(const EpochHistory& stored, const std::vector<ExaminedSegment
     }
     for (const EpochStart& start : stored.starts()) {
       const bool before = &segment == &segments.front() && start.start_offset < segment.segment->base_offset();
-      const bool inside = start.start_offset >= segment.segment->base_offset() && start.start_offset < segment.end.offset;
+      const bool inside =
+          start.start_offset >= segment.segment->base_offset() && start.start_offset < segment.end.offset;
       if (before || inside) correction.add(start);
     }
     correction.contradicts |= segment.end.position > 0 && correction.history.latest() != segment.end.last_epoch;
@@ -58,7 +61,7 @@ Result<EpochHistory> rebuild(const std::vector<ExaminedSegment>& segments) {
   EpochHistory history;
   for (const ExaminedSegment& segment : segments) {
     NARU_TRY_ASSIGN(auto file, segment.segment->file());
-    BatchWalk walk(std::move(file), 0, segment.end.position, segment.segment->base_offset());
+    BatchWalk walk(std::move(file), 0, segment.segment->base_offset(), {segment.end.position, segment.end.offset});
     while (!walk.at_end()) {
       const auto header = walk.next();
       if (!header && header.error() == ErrorCode::corrupt_message) {
@@ -77,10 +80,10 @@ Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::s
                                            const std::vector<ExaminedSegment>& segments) {
   NARU_TRY_ASSIGN(const ReadEpochs stored, read_epoch_file(file_system, folder));
   Correction correction = correct(stored.history, segments);
-  const EpochAction action = decide(EpochFacts{stored.state, correction.contradicts ? EpochAgreement::contradicts
-                                                             : correction.history == stored.history
-                                                                 ? EpochAgreement::agrees
-                                                                 : EpochAgreement::differs_at_the_end});
+  const EpochAction action =
+      decide(EpochFacts{stored.state, correction.contradicts                 ? EpochAgreement::contradicts
+                                      : correction.history == stored.history ? EpochAgreement::agrees
+                                                                             : EpochAgreement::differs_at_the_end});
   SettledEpochs settled;
   switch (action) {
     case EpochAction::keep:

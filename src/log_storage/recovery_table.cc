@@ -20,7 +20,7 @@ constexpr uint8_t kNotGood = any_of(IndexState::missing, IndexState::damaged, In
 
 // clang-format off
 constexpr std::array kExaminations{
-    //             checkpoint clean  last   beyond  offset    time
+    //             checkpoint clean  last   end of  offset    time
     //             readable   mark   one    promise index     index
     ExaminationRow{kNo,       kAny,  kAny,  kAny,   kAny,     kAny,     Examination::scan_all},
     ExaminationRow{kYes,      kAny,  kAny,  kAny,   kNotGood, kAny,     Examination::scan_all},
@@ -77,7 +77,7 @@ auto decide_by(const Rows& rows, const Facts& facts) {
 
 bool ExaminationRow::matches(const SegmentOutside& facts) const {
   return allows(checkpoint_readable, facts.checkpoint_readable) && allows(clean_shutdown, facts.clean_shutdown) &&
-         allows(last_segment, facts.last_segment) && allows(reaches_beyond_promise, facts.reaches_beyond_promise) &&
+         allows(last_segment, facts.last_segment) && allows(reaches_end_of_promise, facts.reaches_end_of_promise) &&
          allows(offset_index, facts.offset_index) && allows(time_index, facts.time_index);
 }
 
@@ -90,12 +90,24 @@ bool EpochRow::matches(const EpochFacts& facts) const {
   return allows(file, facts.file) && allows(agreement, facts.agreement);
 }
 
-std::span<const ExaminationRow> examination_table() { return kExaminations; }
-std::span<const SegmentRow> segment_table() { return kSegments; }
-std::span<const EpochRow> epoch_table() { return kEpochs; }
+std::span<const ExaminationRow> examination_table() {
+  return kExaminations;
+}
+std::span<const SegmentRow> segment_table() {
+  return kSegments;
+}
+std::span<const EpochRow> epoch_table() {
+  return kEpochs;
+}
 
-Examination decide(const SegmentOutside& facts) { return decide_by(kExaminations, facts); }
-SegmentAction decide(const SegmentInside& facts) { return decide_by(kSegments, facts); }
-EpochAction decide(const EpochFacts& facts) { return decide_by(kEpochs, facts); }
+Examination decide(const SegmentOutside& facts) {
+  return decide_by(kExaminations, facts);
+}
+SegmentAction decide(const SegmentInside& facts) {
+  return decide_by(kSegments, facts);
+}
+EpochAction decide(const EpochFacts& facts) {
+  return decide_by(kEpochs, facts);
+}
 
 }  // namespace naru

@@ -19,7 +19,7 @@ struct SegmentOutside {
   bool checkpoint_readable = false;
   bool clean_shutdown = false;
   bool last_segment = false;
-  bool reaches_beyond_promise = false;  // the next segment begins above the durable end
+  bool reaches_end_of_promise = false;  // its end was promised last, or not at all: then its indexes were not
   IndexState offset_index = IndexState::ok;
   IndexState time_index = IndexState::ok;
 };
@@ -85,7 +85,7 @@ enum class EpochAction : uint8_t {
 
 // Each fact as a set of allowed values: bit n stands for value n.
 struct ExaminationRow {
-  uint8_t checkpoint_readable, clean_shutdown, last_segment, reaches_beyond_promise, offset_index, time_index;
+  uint8_t checkpoint_readable, clean_shutdown, last_segment, reaches_end_of_promise, offset_index, time_index;
   Examination decision;
   bool matches(const SegmentOutside& facts) const;
 };

@@ -27,7 +27,7 @@ TEST(RecoveryTable, ExactlyOneRowSaysHowToExamineASegment) {
           EXPECT_TRUE(facts.checkpoint_readable);
           EXPECT_EQ(facts.offset_index, IndexState::ok);
           EXPECT_EQ(facts.time_index, IndexState::ok);
-          EXPECT_TRUE(facts.clean_shutdown || (!facts.last_segment && !facts.reaches_beyond_promise));
+          EXPECT_TRUE(facts.clean_shutdown || (!facts.last_segment && !facts.reaches_end_of_promise));
         }
       }
     }

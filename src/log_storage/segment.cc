@@ -37,7 +37,8 @@ void Segment::use_indexes(OffsetIndex offset_index, TimeIndex time_index) {
 Result<SegmentEnd> Segment::walk_to_end() {
   NARU_TRY_ASSIGN(const auto opened, file());
   NARU_TRY_ASSIGN(size_, opened->size());
-  return indexed_end_below(Offset(std::numeric_limits<int64_t>::max()));
+  end_offset_ = Offset(std::numeric_limits<int64_t>::max());  // until set_end()
+  return indexed_end_below(end_offset_);
 }
 
 void Segment::set_end(const SegmentEnd& end) {
@@ -127,10 +128,14 @@ Result<std::shared_ptr<File>> Segment::file() const {
   return files_->open(log_path_);
 }
 
-Result<std::optional<BatchWalk>> Segment::walk_at(const OffsetIndexEntry& entry) {
-  if (entry.position >= size_) return std::nullopt;
+Result<BatchWalk> Segment::walk_at(uint64_t position, Offset offset) const {
   NARU_TRY_ASSIGN(auto opened, file());
-  BatchWalk walk(std::move(opened), entry.position, size_, absolute(entry.relative_offset));
+  return BatchWalk(std::move(opened), position, offset, {size_, end_offset_});
+}
+
+Result<std::optional<BatchWalk>> Segment::walk_if_there(const OffsetIndexEntry& entry) const {
+  if (entry.position >= size_) return std::nullopt;
+  NARU_TRY_ASSIGN(BatchWalk walk, walk_at(entry.position, absolute(entry.relative_offset)));
   const auto header = walk.peek();
   if (header) return walk;
   if (is_damage(header.error())) return std::nullopt;
@@ -138,15 +143,14 @@ Result<std::optional<BatchWalk>> Segment::walk_at(const OffsetIndexEntry& entry)
 }
 
 Result<BatchWalk> Segment::walk_near(Offset offset) {
-  auto entry = offset_index_.last_where(
-      [&](const OffsetIndexEntry& e) { return absolute(e.relative_offset) <= offset; });
+  auto entry =
+      offset_index_.last_where([&](const OffsetIndexEntry& e) { return absolute(e.relative_offset) <= offset; });
   if (!entry && !is_damage(entry.error())) return failure(std::move(entry).error());
   if (entry && *entry) {
-    NARU_TRY_ASSIGN(auto walk, walk_at(**entry));
+    NARU_TRY_ASSIGN(auto walk, walk_if_there(**entry));
     if (walk) return std::move(*walk);
   }
-  NARU_TRY_ASSIGN(auto opened, file());
-  return BatchWalk(std::move(opened), 0, size_, base_offset_);
+  return walk_at(0, base_offset_);
 }
 
 Result<BatchWalk> Segment::walk_from(Offset offset) {
@@ -164,12 +168,11 @@ Result<Segment::Stretch> Segment::stretch_from(BatchWalk& walk, uint64_t positio
   NARU_TRY_ASSIGN(const BatchHeader first, walk.next());
   Stretch stretch{walk.position(), first.next_offset()};
   // The index leads over most of a long stretch, and its batch is compared; the rest is walked.
-  auto entry = offset_index_.last_where([&](const OffsetIndexEntry& e) {
-    return e.position <= position && absolute(e.relative_offset) <= limit;
-  });
+  auto entry = offset_index_.last_where(
+      [&](const OffsetIndexEntry& e) { return e.position <= position && absolute(e.relative_offset) <= limit; });
   if (!entry && !is_damage(entry.error())) return failure(std::move(entry).error());
   if (entry && *entry && (*entry)->position > stretch.end_position) {
-    NARU_TRY_ASSIGN(auto nearer, walk_at(**entry));
+    NARU_TRY_ASSIGN(auto nearer, walk_if_there(**entry));
     if (nearer) {
       walk = std::move(*nearer);
       stretch = {(*entry)->position, absolute((*entry)->relative_offset)};
@@ -201,10 +204,10 @@ Result<SegmentEnd> Segment::indexed_end_below(Offset limit) {
     return absolute(e.relative_offset) < limit;
   }));
   if (!start) {
-    NARU_TRY_ASSIGN(auto opened, file());
-    return walk_on(BatchWalk(std::move(opened), 0, size_, base_offset_), {.offset = base_offset_}, limit);
+    NARU_TRY_ASSIGN(auto from_begin, walk_at(0, base_offset_));
+    return walk_on(std::move(from_begin), {.offset = base_offset_}, limit);
   }
-  NARU_TRY_ASSIGN(auto walk, walk_at(*start));
+  NARU_TRY_ASSIGN(auto walk, walk_if_there(*start));
   if (!walk) return failure(ErrorCode::corrupt_data, "{} does not fit its log", offset_index_.path());
   SegmentEnd end{.position = start->position, .offset = absolute(start->relative_offset)};
   // The limit may cut the indexed batch itself. Then what the time index says of it is of no use here.
@@ -220,8 +223,8 @@ Result<SegmentEnd> Segment::indexed_end_below(Offset limit) {
 Result<SegmentEnd> Segment::end_below(Offset limit) {
   auto end = indexed_end_below(limit);
   if (end || !is_damage(end.error())) return end;
-  NARU_TRY_ASSIGN(auto opened, file());
-  return walk_on(BatchWalk(std::move(opened), 0, size_, base_offset_), {.offset = base_offset_}, limit);
+  NARU_TRY_ASSIGN(auto from_begin, walk_at(0, base_offset_));
+  return walk_on(std::move(from_begin), {.offset = base_offset_}, limit);
 }
 
 Result<BatchWalk> Segment::walk_to_timestamp(WallTimeMs timestamp) {
@@ -230,8 +233,7 @@ Result<BatchWalk> Segment::walk_to_timestamp(WallTimeMs timestamp) {
   if (entry && *entry && absolute((*entry)->relative_offset) < end_offset_) {
     return walk_from(absolute((*entry)->relative_offset));
   }
-  NARU_TRY_ASSIGN(auto opened, file());
-  return BatchWalk(std::move(opened), 0, size_, base_offset_);
+  return walk_at(0, base_offset_);
 }
 
 Status Segment::truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes) {
@@ -256,7 +258,7 @@ Status Segment::rebuild_indexes(const SegmentEnd& end, uint32_t index_interval_b
   offset_index_ = OffsetIndex(*files_, offset_index_.path());
   time_index_ = TimeIndex(*files_, time_index_.path());
   indexed_size_ = 0;
-  for (BatchWalk walk(std::move(opened), 0, end.position, base_offset_); !walk.at_end();) {
+  for (BatchWalk walk(std::move(opened), 0, base_offset_, {end.position, end.offset}); !walk.at_end();) {
     const uint64_t position = walk.position();
     NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
     note_batch(header, position, index_interval_bytes);

@@ -118,8 +118,9 @@ class Segment {
   Offset absolute(uint32_t relative_offset) const { return base_offset_ + relative_offset; }
   // From the last indexed batch at or before `offset`; from the begin where the index does not help.
   Result<BatchWalk> walk_near(Offset offset);
-  // An index entry's batch, if it is really there.
-  Result<std::optional<BatchWalk>> walk_at(const OffsetIndexEntry& entry);
+  Result<BatchWalk> walk_at(uint64_t position, Offset offset) const;
+  // From an index entry's batch, if it is really there.
+  Result<std::optional<BatchWalk>> walk_if_there(const OffsetIndexEntry& entry) const;
   Result<SegmentEnd> walk_on(BatchWalk walk, SegmentEnd end, Offset limit) const;
   Result<SegmentEnd> indexed_end_below(Offset limit);
   void note_time();
@@ -134,7 +135,7 @@ class Segment {
   MaxTimestamp max_timestamp_;
   OffsetIndex offset_index_;
   TimeIndex time_index_;
-  uint64_t indexed_size_ = 0;  // where the last indexed batch begins; 0 without one
+  uint64_t indexed_size_ = 0;       // where the last indexed batch begins; 0 without one
   WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
   std::shared_ptr<File> active_file_;
 };

@@ -28,7 +28,7 @@ Result<LoadedIndex<Index>> load_index(OpenFiles& files, const std::string& path)
 
 // Whether a crash alone can have left the indexes of this segment behind.
 bool crash_explains_indexes(const SegmentOutside& outside) {
-  return !outside.clean_shutdown && (outside.last_segment || outside.reaches_beyond_promise);
+  return !outside.clean_shutdown && (outside.last_segment || outside.reaches_end_of_promise);
 }
 
 struct TailWalk {
@@ -37,8 +37,9 @@ struct TailWalk {
 };
 
 // Trusts the indexes; nothing when they lead to anything but the expected end.
-Result<std::optional<TailWalk>> walk_tail(OpenFiles& files, const std::string& folder, const ExaminationRequest& request,
-                                          OffsetIndex offset_index, TimeIndex time_index) {
+Result<std::optional<TailWalk>> walk_tail(OpenFiles& files, const std::string& folder,
+                                          const ExaminationRequest& request, OffsetIndex offset_index,
+                                          TimeIndex time_index) {
   auto segment = std::make_unique<Segment>(files, folder, request.base_offset);
   segment->use_indexes(std::move(offset_index), std::move(time_index));
   auto end = segment->walk_to_end();
@@ -56,15 +57,15 @@ Result<ExaminedSegment> scan(OpenFiles& files, const std::string& folder, const 
   ExaminedSegment found;
   found.segment = std::make_unique<Segment>(files, folder, request.base_offset);
   NARU_TRY_ASSIGN(const std::shared_ptr<const File> file, found.segment->file());
-  NARU_TRY_ASSIGN(const BatchScan scanned,
-                  scan_batches(file, request.base_offset, request.epoch_before,
-                               [&](const BatchHeader& header, uint64_t position) {
-                                 found.segment->note_batch(header, position, request.index_interval_bytes);
-                                 found.scanned_epochs.assign(header.leader_epoch, header.base_offset);
-                                 if (header.base_offset < request.promised_end) {
-                                   found.promised_bytes = position + header.total_size;
-                                 }
-                               }));
+  NARU_TRY_ASSIGN(
+      const BatchScan scanned,
+      scan_batches(file, request.base_offset, request.epoch_before, [&](const BatchHeader& header, uint64_t position) {
+        found.segment->note_batch(header, position, request.index_interval_bytes);
+        found.scanned_epochs.assign(header.leader_epoch, header.base_offset);
+        if (header.base_offset < request.promised_end) {
+          found.promised_bytes = position + header.total_size;
+        }
+      }));
   found.content = scanned.all_valid() ? Content::scanned_valid : Content::bad_batch;
   found.end = {scanned.valid_bytes, scanned.valid_end, found.segment->max_timestamp(), scanned.last_epoch};
   found.file_bytes = scanned.file_bytes;
@@ -113,10 +114,13 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
 
   std::optional<TailWalk> walked;
   if (decide(outside) == Examination::walk_tail) {
-    NARU_TRY_ASSIGN(walked, walk_tail(files, folder, request, std::move(*offset_index.index), std::move(*time_index.index)));
+    NARU_TRY_ASSIGN(walked,
+                    walk_tail(files, folder, request, std::move(*offset_index.index), std::move(*time_index.index)));
   }
   if (walked) {
-    return ExaminedSegment{.segment = std::move(walked->segment), .end = walked->end, .file_bytes = log_bytes,
+    return ExaminedSegment{.segment = std::move(walked->segment),
+                           .end = walked->end,
+                           .file_bytes = log_bytes,
                            .scanned_epoch = request.epoch_before};
   }
   NARU_TRY_ASSIGN(auto found, scan(files, folder, request));

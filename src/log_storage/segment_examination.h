@@ -19,7 +19,7 @@ struct ExaminationRequest {
   SegmentOutside outside;  // its index states are found out here
   LeaderEpoch epoch_before = kNoLeaderEpoch;
   uint32_t index_interval_bytes = 0;
-  Offset promised_end{0};         // below it, data must be there and whole
+  Offset promised_end{0};           // below it, data must be there and whole
   Offset expected_end = kNoOffset;  // where the segment ends if nothing happened
 };
 
@@ -28,10 +28,10 @@ struct ExaminedSegment {
   Content content = Content::tail_walked;
   SegmentEnd end;  // of the good batches
   uint64_t file_bytes = 0;
-  std::string problem;                       // with the batch at `end`
-  EpochHistory scanned_epochs;               // of the batches scanned
+  std::string problem;                         // with the batch at `end`
+  EpochHistory scanned_epochs;                 // of the batches scanned
   LeaderEpoch scanned_epoch = kNoLeaderEpoch;  // of the last of them, or of a segment scanned before
-  uint64_t promised_bytes = 0;               // how far the promise reaches into the file
+  uint64_t promised_bytes = 0;                 // how far the promise reaches into the file
   bool index_damage_unexplained = false;
 
   bool scanned() const { return content != Content::tail_walked; }

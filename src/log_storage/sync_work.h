@@ -27,8 +27,8 @@ class SyncWork {
   // Everything below is durable once perform() has returned ok.
   Offset end_offset() const { return end_offset_; }
 
-  // Blocks; on any thread. disk_full and too_many_open_files mean that nothing was lost and it may be tried again; a sync
-  // that failed, for whatever reason, is io_error and final.
+  // Blocks; on any thread. disk_full and too_many_open_files mean that nothing was lost and it may be tried again; a
+  // sync that failed, for whatever reason, is io_error and final.
   Status perform() const;
 
  private:

@@ -127,25 +127,25 @@ MetricsRegistry::Series& MetricsRegistry::add_series(std::string_view name, std:
   return series->second;
 }
 
-Counter& MetricsRegistry::counter(std::string_view name, std::string_view help, MetricLabels labels) {
+Counter& MetricsRegistry::counter(std::string_view name, std::string_view help, const MetricLabels& labels) {
   const std::lock_guard lock(mutex_);
   return *add_series(name, help, "counter", labels).metric.emplace<std::unique_ptr<Counter>>(new Counter);
 }
 
-Gauge& MetricsRegistry::gauge(std::string_view name, std::string_view help, MetricLabels labels) {
+Gauge& MetricsRegistry::gauge(std::string_view name, std::string_view help, const MetricLabels& labels) {
   const std::lock_guard lock(mutex_);
   return *add_series(name, help, "gauge", labels).metric.emplace<std::unique_ptr<Gauge>>(new Gauge);
 }
 
 Histogram& MetricsRegistry::histogram(std::string_view name, std::string_view help, const HistogramScale& scale,
-                                      MetricLabels labels) {
+                                      const MetricLabels& labels) {
   NARU_ASSERT(scale.first > 0 && scale.buckets > 0 && scale.buckets <= Histogram::kMaxBuckets, "{}: {} buckets from {}",
               name, scale.buckets, scale.first);
   const std::lock_guard lock(mutex_);
   return *add_series(name, help, "histogram", labels).metric.emplace<std::unique_ptr<Histogram>>(new Histogram(scale));
 }
 
-GaugeCallback MetricsRegistry::computed_gauge(std::string_view name, std::string_view help, MetricLabels labels,
+GaugeCallback MetricsRegistry::computed_gauge(std::string_view name, std::string_view help, const MetricLabels& labels,
                                               UniqueFunction<double()> read) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_callback_++;

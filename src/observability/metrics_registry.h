@@ -123,13 +123,13 @@ class MetricsRegistry {
   MetricsRegistry(const MetricsRegistry&) = delete;
   MetricsRegistry& operator=(const MetricsRegistry&) = delete;
 
-  Counter& counter(std::string_view name, std::string_view help, MetricLabels labels = {});
-  Gauge& gauge(std::string_view name, std::string_view help, MetricLabels labels = {});
+  Counter& counter(std::string_view name, std::string_view help, const MetricLabels& labels = {});
+  Gauge& gauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, const HistogramScale& scale,
-                       MetricLabels labels = {});
+                       const MetricLabels& labels = {});
   // `read` runs on the rendering thread, under the registry's lock: it must be short, thread-safe, and register
   // nothing.
-  [[nodiscard]] GaugeCallback computed_gauge(std::string_view name, std::string_view help, MetricLabels labels,
+  [[nodiscard]] GaugeCallback computed_gauge(std::string_view name, std::string_view help, const MetricLabels& labels,
                                              UniqueFunction<double()> read);
 
   // Text format 0.0.4, sorted by name and labels.

@@ -54,6 +54,9 @@ Task<std::invoke_result_t<Function>> on_worker(Scheduler& scheduler, Function fu
   }
 }
 
+// The coroutine goes on on an event loop.
+Task<void> on_loop(Scheduler& scheduler);
+
 // Sleeps; ErrorCode::cancelled when the token is cancelled first.
 Task<Status> sleep_until(Scheduler& scheduler, MonotonicTime deadline, CancelToken token = {});
 

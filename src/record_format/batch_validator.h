@@ -19,9 +19,9 @@ struct ProduceRules {
   TimestampType timestamp_type = TimestampType::create_time;
   int64_t timestamp_before_max_ms = std::numeric_limits<int64_t>::max();
   int64_t timestamp_after_max_ms = 3'600'000;
-  bool key_required = false;                          // compacted topics
-  size_t max_decompressed_bytes = 128 * 1024 * 1024;  // of the records of one batch
-  bool allow_zstd = true;                             // Produce version 7 and later
+  bool key_required = false;                            // compacted topics
+  size_t max_decompressed_bytes = 128uz * 1024 * 1024;  // of the records of one batch
+  bool allow_zstd = true;                               // Produce version 7 and later
 };
 
 struct ValidatedBatch {

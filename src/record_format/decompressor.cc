@@ -20,8 +20,8 @@
 namespace naru {
 namespace {
 
-constexpr size_t kFirstCapacity = 64 * 1024;
-constexpr size_t kKeptCapacity = 1024 * 1024;
+constexpr size_t kFirstCapacity = 64uz * 1024;
+constexpr size_t kKeptCapacity = 1024uz * 1024;
 constexpr size_t kMaxInput = std::numeric_limits<int32_t>::max();
 
 std::unexpected<Status> malformed(Compression codec, std::string_view reason) {

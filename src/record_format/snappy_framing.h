@@ -12,6 +12,6 @@ inline constexpr std::array kMagic{std::byte{0x82}, std::byte{'S'}, std::byte{'N
 // The magic and two version numbers. Readers ignore the latter, because not everybody writes them in the same byte
 // order.
 inline constexpr size_t kStreamHeaderSize = 16;
-inline constexpr size_t kBlockSize = 32 * 1024;
+inline constexpr size_t kBlockSize = 32uz * 1024;
 
 }  // namespace naru::snappy_framing

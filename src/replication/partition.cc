@@ -238,8 +238,9 @@ Task<Status> Partition::close(Status reason) {
   });
   co_await synced->event();
   co_await on_worker(services_.scheduler, [] {});  // closing writes checkpoints and syncs them
-  co_return co_await in_strand(strand_, [this, &reason] {
-    fail_waiters(reason);
+  co_return co_await in_strand(strand_, [this] {
+    // They were appended: "not here" would be a lie that makes a client send them twice.
+    fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
     return log_->offline() ? log_->offline_reason() : log_->close();
   });
 }

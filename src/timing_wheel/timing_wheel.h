@@ -2,11 +2,11 @@
 //
 // Time is counted in ticks and written in base 64. A timer lies on the level of the highest digit in which its deadline
 // differs from the current time c, in the slot with the number of its own digit there. So all timers of one level come
-// before all of the next, the next thing to do is the lowest slot of the lowest level that is not empty (two bit scans),
-// and a wheel of eleven levels holds every 64-bit deadline: there is no overflow list.
+// before all of the next, the next thing to do is the lowest slot of the lowest level that is not empty (two bit
+// scans), and a wheel of eleven levels holds every 64-bit deadline: there is no overflow list.
 //
-// A slot of level 0 expires. A slot of a higher level, when its time comes, is spread over the levels below. Three timers,
-// due at 3, 70 = 1·64 + 6 and 5000 = 1·4096 + 14·64 + 8:
+// A slot of level 0 expires. A slot of a higher level, when its time comes, is spread over the levels below. Three
+// timers, due at 3, 70 = 1·64 + 6 and 5000 = 1·4096 + 14·64 + 8:
 //
 //                level 0 (1 tick a slot)    level 1 (64)           level 2 (4096)     next_deadline()
 //     c =    0   slot 3: {3}                slot 1: {70}           slot 1: {5000}     3
@@ -56,9 +56,10 @@ class TimingWheel {
   // Nothing expires before it; nothing at all if there is no value.
   std::optional<MonotonicTime> next_deadline() const { return index_.next_deadline(); }
 
-  // Calls expired(key, deadline) for all that are due, by deadline, then by order of insertion; never early, and late by
-  // less than a tick. The function may insert and cancel: what it cancels does not expire any more, and what it inserts
-  // waits for the next expire(), however early its deadline, so that a timer that sets itself again cannot keep us here.
+  // Calls expired(key, deadline) for all that are due, by deadline, then by order of insertion; never early, and late
+  // by less than a tick. The function may insert and cancel: what it cancels does not expire any more, and what it
+  // inserts waits for the next expire(), however early its deadline, so that a timer that sets itself again cannot keep
+  // us here.
   template <class Expired>
   void expire(MonotonicTime now, Expired&& expired) {
     index_.advance(now);

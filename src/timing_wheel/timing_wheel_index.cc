@@ -88,9 +88,8 @@ void TimingWheelIndex::open_slot(const Slot& slot) {
   opened_.clear();
   for (uint32_t index = lists_[list].first; index != kNone; index = timers_[index].next) opened_.push_back(index);
   if (slot.level == 0) {
-    std::ranges::sort(opened_, {}, [this](uint32_t index) {
-      return std::pair(timers_[index].deadline, timers_[index].sequence);
-    });
+    std::ranges::sort(opened_, {},
+                      [this](uint32_t index) { return std::pair(timers_[index].deadline, timers_[index].sequence); });
   }
   for (const uint32_t index : opened_) {
     unlink(index);
@@ -135,8 +134,8 @@ TimingWheelIndex::Tick TimingWheelIndex::tick_at_or_after(MonotonicTime time) co
 
 TimingWheelIndex::Tick TimingWheelIndex::tick_at_or_before(MonotonicTime time) const {
   if (time <= start_) return 0;
-  const auto elapsed = static_cast<uint64_t>(time.time_since_epoch().count()) -
-                       static_cast<uint64_t>(start_.time_since_epoch().count());
+  const auto elapsed =
+      static_cast<uint64_t>(time.time_since_epoch().count()) - static_cast<uint64_t>(start_.time_since_epoch().count());
   return elapsed / static_cast<uint64_t>(tick_.count());
 }
 

@@ -78,13 +78,14 @@ Task<Result<std::vector<KeyVersion>>> EmbeddedStore::commit(Transaction transact
   co_return co_await answer;
 }
 
-std::unique_ptr<Watch> EmbeddedStore::watch(std::string subject) { return watches_.watch(std::move(subject)); }
+std::unique_ptr<Watch> EmbeddedStore::watch(std::string subject) {
+  return watches_.watch(std::move(subject));
+}
 
 Task<Session> EmbeddedStore::session() {
   OneShot<Session> answer;
-  strand_.run([this, &answer] {
-    answer.set({offline_.ok() ? SessionState::connected : SessionState::expired, kOnlySession});
-  });
+  strand_.run(
+      [this, &answer] { answer.set({offline_.ok() ? SessionState::connected : SessionState::expired, kOnlySession}); });
   co_return co_await answer;
 }
 

@@ -1,8 +1,8 @@
 // A coordination store inside the broker's process: an append-only log with snapshots, for one broker and one session.
 //
 // Transactions are checked in the order in which they arrive; those that arrive while a sync is running are written
-// together and share the next one (group commit). Every answer, reads and conflicts included, waits until what it is based
-// on is durable, so nobody acts on what a power cut would take back.
+// together and share the next one (group commit). Every answer, reads and conflicts included, waits until what it is
+// based on is durable, so nobody acts on what a power cut would take back.
 //
 // A failed write or sync is final: the store goes offline (unavailable, session expired) until it is opened again.
 #pragma once

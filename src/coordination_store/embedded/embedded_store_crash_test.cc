@@ -58,8 +58,10 @@ Transaction random_transaction(Random& random, const Model& model) {
     transaction.puts.push_back(
         text_put(base, std::string(random.below(300), static_cast<char>('a' + random.below(26))), random.one_in(6)));
   }
-  if (random.one_in(3)) transaction.deletes.push_back(other);
-  else transaction.puts.push_back(text_put(other, std::to_string(random.next())));
+  if (random.one_in(3))
+    transaction.deletes.push_back(other);
+  else
+    transaction.puts.push_back(text_put(other, std::to_string(random.next())));
   return transaction;
 }
 
@@ -92,9 +94,12 @@ struct Outcome {
 
 Task<void> commit_one(CoordinationStore& store, Transaction transaction, Outcome& outcome) {
   const auto result = co_await store.commit(std::move(transaction));
-  if (result) ++outcome.acknowledged;
-  else if (result.error() == ErrorCode::version_conflict) ++outcome.conflicts;
-  else ++outcome.unknown;
+  if (result)
+    ++outcome.acknowledged;
+  else if (result.error() == ErrorCode::version_conflict)
+    ++outcome.conflicts;
+  else
+    ++outcome.unknown;
 }
 
 // Stops at the first batch with an unknown outcome, as a broker whose store went offline does.
@@ -197,9 +202,8 @@ TEST_P(EmbeddedStoreCrash, AtEveryStepKeepsWhatWasAcknowledgedAndNothingHalf) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Deaths, EmbeddedStoreCrash, testing::Bool(), [](const auto& death) {
-  return death.param ? "PowerCut" : "Kill";
-});
+INSTANTIATE_TEST_SUITE_P(Deaths, EmbeddedStoreCrash, testing::Bool(),
+                         [](const auto& death) { return death.param ? "PowerCut" : "Kill"; });
 
 // A sync that failed leaves new bytes in the page cache that will never reach the disk. A process that is started again
 // reads them; it must not build on them without writing them down itself.

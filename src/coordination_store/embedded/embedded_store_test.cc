@@ -93,7 +93,8 @@ TEST(EmbeddedStore, AReadWaitsUntilWhatItSawIsDurable) {
   struct Reader {
     static Task<void> read(CoordinationStore& store, SimulatedFileSystem& disk, bool& was_durable) {
       const auto found = co_await store.get("key0");
-      was_durable = found && *found && disk.durable_content("/metadata/log-00000000000000000001").size() > kLogHeaderBytes;
+      was_durable =
+          found && *found && disk.durable_content("/metadata/log-00000000000000000001").size() > kLogHeaderBytes;
     }
     static Task<int> both(CoordinationStore& store, SimulatedFileSystem& disk, bool& was_durable) {
       TaskGroup group;
@@ -164,7 +165,8 @@ TEST(EmbeddedStore, ASnapshotThatCannotBeWrittenLeavesTheStoreWorking) {
 TEST(EmbeddedStore, AFolderThatWasInUseAndIsEmptyNowIsRefused) {
   EmbeddedBackend backend;
   ASSERT_TRUE(backend.close().ok());
-  for (const std::string& name : backend.file_names()) ASSERT_TRUE(backend.disk().remove_file("/metadata/" + name).ok());
+  for (const std::string& name : backend.file_names())
+    ASSERT_TRUE(backend.disk().remove_file("/metadata/" + name).ok());
   const auto opened = backend.try_open(StoreExpectation::must_exist);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::corrupt_data);

@@ -14,7 +14,9 @@ constexpr std::string_view kSnapshotName = "snapshot";
 constexpr std::string_view kLogPrefix = "log-";
 constexpr uint64_t kMaxFileBytes = 1u << 30;  // far above what a store may hold; a larger file is not ours
 
-std::string log_name(uint64_t first_round) { return fmt::format("{}{:020}", kLogPrefix, first_round); }
+std::string log_name(uint64_t first_round) {
+  return fmt::format("{}{:020}", kLogPrefix, first_round);
+}
 
 // Names sort like their numbers, so the last one is the newest.
 std::vector<std::string> log_names(const std::vector<DirectoryEntry>& entries) {

@@ -62,9 +62,9 @@ class RoundBuilder {
 struct RoundView {
   uint32_t format_version = 0;
   uint64_t round = 0;
-  uint64_t end = 0;        // position behind it; may lie beyond the end of the file
+  uint64_t end = 0;  // position behind it; may lie beyond the end of the file
   bool body_intact = false;
-  BytesView body;          // if intact
+  BytesView body;  // if intact
 };
 // nullopt: no intact round header there.
 std::optional<RoundView> view_round(BytesView file, uint64_t position, uint64_t log_id);

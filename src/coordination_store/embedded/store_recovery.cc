@@ -33,8 +33,9 @@ bool has_later_round(const StoreFile& log, const LogHeader& header, uint64_t pos
 
 Status apply_round(StoreRecovery& recovery, const RoundView& round, const StoreFile& log) {
   if (round.format_version == 0 || round.format_version > kStoreFormatVersion) {
-    return error(ErrorCode::unsupported_format, "{}: round {} has format version {}, and this Naru knows versions up to {}",
-                 log.path, round.round, round.format_version, kStoreFormatVersion);
+    return error(ErrorCode::unsupported_format,
+                 "{}: round {} has format version {}, and this Naru knows versions up to {}", log.path, round.round,
+                 round.format_version, kStoreFormatVersion);
   }
   NARU_TRY_ASSIGN(auto entries, decode_entries(round, log.path));
   for (StoreEntry& entry : entries) apply_entry(recovery.state, std::move(entry));

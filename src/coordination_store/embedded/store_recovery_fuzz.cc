@@ -1,5 +1,5 @@
-// Loading arbitrary bytes as log and snapshot of the embedded store. Checksums are made right, so that the fuzzer reaches
-// what lies behind them; what loads must survive a second round through a snapshot.
+// Loading arbitrary bytes as log and snapshot of the embedded store. Checksums are made right, so that the fuzzer
+// reaches what lies behind them; what loads must survive a second round through a snapshot.
 #include <cstdlib>
 #include <optional>
 

@@ -32,7 +32,9 @@ std::string key_value(const StoreState& state) {
   return found ? std::string(as_text(found->value.view())) : "(absent)";
 }
 
-Result<StoreRecovery> recover_log(const Bytes& log) { return recover_store(std::nullopt, {"log", log}); }
+Result<StoreRecovery> recover_log(const Bytes& log) {
+  return recover_store(std::nullopt, {"log", log});
+}
 
 TEST(StoreRecovery, ReplaysALogFromItsStart) {
   const Bytes log = log_of(1, 5);

@@ -14,9 +14,9 @@ namespace naru {
 
 // About one in so many calls fails; 0: never.
 struct StoreFaults {
-  uint64_t conflict_one_in = 0;            // version_conflict, nothing happened
-  uint64_t lost_request_one_in = 0;        // unavailable, nothing happened
-  uint64_t lost_answer_one_in = 0;         // unavailable, and it happened
+  uint64_t conflict_one_in = 0;      // version_conflict, nothing happened
+  uint64_t lost_request_one_in = 0;  // unavailable, nothing happened
+  uint64_t lost_answer_one_in = 0;   // unavailable, and it happened
   uint64_t unavailable_reads_one_in = 0;
 };
 

@@ -40,9 +40,8 @@ EventLoop::EventLoop(size_t index, const Clock& clock, LoopWatchdog& watchdog)
       wheel_(MonotonicTime{}) {  // ticks are whole milliseconds of the monotonic clock, as libuv's are
   NARU_ASSERT(uv_loop_init(uv()) == 0, "cannot create an event loop: errno {}", errno);
   Handles& handles = *handles_;
-  const int failed = uv_async_init(uv(), &handles.posted_elsewhere, [](uv_async_t* handle) {
-    owner_of(handle).run_posted_elsewhere();
-  });
+  const int failed = uv_async_init(uv(), &handles.posted_elsewhere,
+                                   [](uv_async_t* handle) { owner_of(handle).run_posted_elsewhere(); });
   NARU_ASSERT(failed == 0, "cannot create the wake-up of an event loop: {}", uv_strerror(failed));
   uv_idle_init(uv(), &handles.posted_here);
   uv_check_init(uv(), &handles.after_poll);
@@ -67,7 +66,9 @@ EventLoop::~EventLoop() {
   NARU_ASSERT(failed == 0, "cannot close event loop {}: {}", index_, uv_strerror(failed));
 }
 
-EventLoop* EventLoop::current() { return current_loop; }
+EventLoop* EventLoop::current() {
+  return current_loop;
+}
 
 void EventLoop::run_thread() {
   name_this_thread("naru-loop-", index_);
@@ -77,6 +78,7 @@ void EventLoop::run_thread() {
 }
 
 void EventLoop::close_handles() {
+  closing_ = true;
   const auto close = [](auto& handle) { uv_close(reinterpret_cast<uv_handle_t*>(&handle), nullptr); };
   close(handles_->posted_elsewhere);
   close(handles_->posted_here);
@@ -91,7 +93,7 @@ void EventLoop::close_handles() {
 
 void EventLoop::post(UniqueFunction<void()> work) {
   if (is_current()) {
-    if (posted_here_.empty()) {
+    if (posted_here_.empty() && !closing_) {
       uv_idle_start(&handles_->posted_here, [](uv_idle_t* handle) { owner_of(handle).run_posted_here(); });
     }
     posted_here_.push_back(std::move(work));

@@ -73,6 +73,7 @@ class EventLoop {
 
   std::vector<UniqueFunction<void()>> posted_here_;  // loop thread only, as the next
   std::vector<UniqueFunction<void()>> running_;      // of posted_here_
+  bool closing_ = false;
   std::mutex posted_elsewhere_mutex_;
   std::vector<UniqueFunction<void()>> posted_elsewhere_;
 

@@ -14,10 +14,11 @@ constexpr int kIdleLooksMax = 10;
 
 }  // namespace
 
-LoopWatchdog::LoopWatchdog(const Clock& clock, WatchdogOptions options)
-    : clock_(clock), options_(std::move(options)) {}
+LoopWatchdog::LoopWatchdog(const Clock& clock, WatchdogOptions options) : clock_(clock), options_(std::move(options)) {}
 
-LoopWatchdog::~LoopWatchdog() { stop(); }
+LoopWatchdog::~LoopWatchdog() {
+  stop();
+}
 
 void LoopWatchdog::watch(std::vector<const EventLoop*> loops) {
   for (const EventLoop* loop : loops) watched_.push_back({.loop = loop});

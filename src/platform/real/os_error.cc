@@ -7,14 +7,19 @@ namespace {
 
 ErrorCode code_of(int error_number) {
   switch (error_number) {
-    case ENOENT: return ErrorCode::not_found;
+    case ENOENT:
+      return ErrorCode::not_found;
     case EEXIST:
-    case EADDRINUSE: return ErrorCode::already_exists;
+    case EADDRINUSE:
+      return ErrorCode::already_exists;
     case ENOSPC:
-    case EDQUOT: return ErrorCode::disk_full;
+    case EDQUOT:
+      return ErrorCode::disk_full;
     case EMFILE:
-    case ENFILE: return ErrorCode::too_many_open_files;
-    default: return ErrorCode::io_error;
+    case ENFILE:
+      return ErrorCode::too_many_open_files;
+    default:
+      return ErrorCode::io_error;
   }
 }
 

@@ -53,9 +53,8 @@ class PartsLeft {
 Result<size_t> PosixFile::read_at(uint64_t position, MutableBytesView to) const {
   size_t done = 0;
   while (done < to.size()) {
-    const ssize_t got = retry_interrupted([&] {
-      return ::pread(descriptor(), to.data() + done, to.size() - done, static_cast<off_t>(position + done));
-    });
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pread(descriptor(), to.data() + done, to.size() - done, static_cast<off_t>(position + done)); });
     if (got < 0) return failure(os_error(errno, "read", path_));
     if (got == 0) break;
     done += static_cast<size_t>(got);

@@ -20,10 +20,14 @@ constexpr mode_t kDirectoryMode = 0755;
 
 int flags_of(OpenMode mode) {
   switch (mode) {
-    case OpenMode::read: return O_RDONLY;
-    case OpenMode::write: return O_RDWR;
-    case OpenMode::create: return O_RDWR | O_CREAT;
-    case OpenMode::create_new: return O_RDWR | O_CREAT | O_EXCL;
+    case OpenMode::read:
+      return O_RDONLY;
+    case OpenMode::write:
+      return O_RDWR;
+    case OpenMode::create:
+      return O_RDWR | O_CREAT;
+    case OpenMode::create_new:
+      return O_RDWR | O_CREAT | O_EXCL;
   }
   return O_RDONLY;
 }

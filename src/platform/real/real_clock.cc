@@ -13,7 +13,9 @@ std::chrono::nanoseconds read_clock(clockid_t clock) {
 
 }  // namespace
 
-MonotonicTime RealClock::now() const { return MonotonicTime(read_clock(CLOCK_MONOTONIC)); }
+MonotonicTime RealClock::now() const {
+  return MonotonicTime(read_clock(CLOCK_MONOTONIC));
+}
 
 WallTimeMs RealClock::wall_now_ms() const {
   return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_REALTIME)).count();

@@ -2,8 +2,9 @@
 
 #include <signal.h>
 
-#include <future>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -29,13 +30,31 @@ std::vector<const EventLoop*> all_of(LoopGroup& loops) {
   return all;
 }
 
-// The promise is shared: the thread that waits for it may go on before set_value has returned here.
-Task<void> run_then_tell(Task<void> task, std::shared_ptr<std::promise<void>> ended) {
+// Shared by both sides: the one that waits may go on before the other has returned from set().
+class Completion {
+ public:
+  void set() {
+    const std::scoped_lock lock(mutex_);
+    completed_ = true;
+    changed_.notify_one();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return completed_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool completed_ = false;
+};
+
+Task<void> run_then_tell(Task<void> task, std::shared_ptr<Completion> ended) {
   {
     Task<void> owned = std::move(task);
     co_await std::move(owned);
   }  // nothing of the task is left when its end is told
-  ended->set_value();
+  ended->set();
 }
 
 }  // namespace
@@ -81,12 +100,10 @@ Seams RealPlatform::seams() {
 
 void RealPlatform::run(Task<void> task) {
   NARU_ASSERT(EventLoop::current() == nullptr, "an event loop would wait for itself");
-  const auto ended = std::make_shared<std::promise<void>>();
-  const std::future<void> end = ended->get_future();
-  parts_->loops[0].post([this, ended, task = std::move(task)]() mutable {
-    parts_->tasks.spawn(run_then_tell(std::move(task), std::move(ended)));
-  });
-  end.wait();
+  const auto ended = std::make_shared<Completion>();
+  parts_->loops[0].post(
+      [this, ended, task = std::move(task)]() mutable { parts_->tasks.spawn(run_then_tell(std::move(task), ended)); });
+  ended->wait();
 }
 
 void RealPlatform::on_termination_signal(UniqueFunction<void(int signal)> received) {
@@ -96,8 +113,14 @@ void RealPlatform::on_termination_signal(UniqueFunction<void(int signal)> receiv
   });
 }
 
-uint64_t RealPlatform::loop_stalls() const { return parts_->watchdog.stalls(); }
-Duration RealPlatform::longest_loop_stall() const { return parts_->watchdog.longest_stall(); }
-size_t RealPlatform::queued_blocking_work() const { return parts_->workers->queued(); }
+uint64_t RealPlatform::loop_stalls() const {
+  return parts_->watchdog.stalls();
+}
+Duration RealPlatform::longest_loop_stall() const {
+  return parts_->watchdog.longest_stall();
+}
+size_t RealPlatform::queued_blocking_work() const {
+  return parts_->workers->queued();
+}
 
 }  // namespace naru

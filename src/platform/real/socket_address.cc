@@ -47,8 +47,8 @@ void set_option(int socket, int level, int option) {
 Endpoint SocketAddress::to_endpoint() const {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  if (::getnameinfo(get(), length, host.data(), host.size(), port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) !=
-      0) {
+  if (::getnameinfo(get(), length, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return {};
   }
   return {host.data(), static_cast<uint16_t>(std::stoul(port.data()))};
@@ -58,7 +58,9 @@ Result<std::vector<SocketAddress>> resolve_numeric(const Endpoint& endpoint) {
   return look_up(endpoint, AI_NUMERICHOST);
 }
 
-Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint) { return look_up(endpoint, 0); }
+Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint) {
+  return look_up(endpoint, 0);
+}
 
 Result<UniqueDescriptor> open_socket(const SocketAddress& address) {
   UniqueDescriptor socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -22,7 +22,9 @@ constexpr int kAcceptsPerTurn = 64;
 constexpr Duration kPauseWithoutResources = 100ms;
 constexpr Duration kComplaintInterval = 1s;
 
-UniqueDescriptor open_spare() { return UniqueDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+UniqueDescriptor open_spare() {
+  return UniqueDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
 
 Result<UniqueDescriptor> listen_at(const SocketAddress& address) {
   NARU_TRY_ASSIGN(UniqueDescriptor socket, open_socket(address));
@@ -39,8 +41,12 @@ Result<UniqueDescriptor> listen_at(const SocketAddress& address) {
 class TcpListener::Core final : public SocketWatcher::Target, public std::enable_shared_from_this<Core> {
  public:
   Core(LoopGroup& loops, const Clock& clock, UniqueDescriptor socket, Accepted accepted)
-      : loops_(loops), loop_(*EventLoop::current()), clock_(clock), socket_(std::move(socket)),
-        spare_(open_spare()), accepted_(std::move(accepted)) {}
+      : loops_(loops),
+        loop_(*EventLoop::current()),
+        clock_(clock),
+        socket_(std::move(socket)),
+        spare_(open_spare()),
+        accepted_(std::move(accepted)) {}
 
   Status start() {
     NARU_TRY_ASSIGN(watcher_, SocketWatcher::create(loop_, socket_.get(), *this));
@@ -76,12 +82,17 @@ class TcpListener::Core final : public SocketWatcher::Target, public std::enable
       return true;
     }
     switch (errno) {
-      case EAGAIN: return false;
+      case EAGAIN:
+        return false;
       case EMFILE:
-      case ENFILE: return turn_one_away();
+      case ENFILE:
+        return turn_one_away();
       case ENOMEM:
-      case ENOBUFS: pause(); return false;
-      default: return true;  // the connection was gone before we took it
+      case ENOBUFS:
+        pause();
+        return false;
+      default:
+        return true;  // the connection was gone before we took it
     }
   }
 
@@ -144,6 +155,8 @@ Result<std::unique_ptr<Listener>> TcpListener::create(LoopGroup& loops, const Cl
   return std::unique_ptr<Listener>(new TcpListener(std::move(core), std::move(bound)));
 }
 
-TcpListener::~TcpListener() { core_->stop(); }
+TcpListener::~TcpListener() {
+  core_->stop();
+}
 
 }  // namespace naru

@@ -17,11 +17,15 @@ namespace naru {
 namespace {
 
 constexpr size_t kPartsPerCall = 64;
-constexpr size_t kSendFileBytesMax = 1 << 20;     // of one call, so that one fast reader does not keep the thread
+constexpr size_t kSendFileBytesMax = 1 << 20;      // of one call, so that one fast reader does not keep the thread
 constexpr size_t kCopiedSendFileBytes = 64 << 10;  // where sendfile is not to be had
 
-IoResult progress(size_t bytes) { return {.kind = IoResult::Kind::progress, .bytes = bytes}; }
-IoResult failed(Status error) { return {.kind = IoResult::Kind::failed, .error = std::move(error)}; }
+IoResult progress(size_t bytes) {
+  return {.kind = IoResult::Kind::progress, .bytes = bytes};
+}
+IoResult failed(Status error) {
+  return {.kind = IoResult::Kind::failed, .error = std::move(error)};
+}
 
 // Of a call that returned -1.
 IoResult failed_call(std::string_view call, const Endpoint& peer) {
@@ -133,9 +137,8 @@ IoResult TcpStream::send_file(const File& file, uint64_t position, size_t length
     return write_some(std::span(&bytes, 1));
   }
   auto offset = static_cast<off_t>(position);
-  const ssize_t sent = retry_interrupted([&] {
-    return ::sendfile(core_->socket.get(), file.descriptor(), &offset, std::min(length, kSendFileBytesMax));
-  });
+  const ssize_t sent = retry_interrupted(
+      [&] { return ::sendfile(core_->socket.get(), file.descriptor(), &offset, std::min(length, kSendFileBytesMax)); });
   if (sent < 0) return failed_call("send to", peer_);
   return sent == 0 ? ends_too_early() : progress(static_cast<size_t>(sent));
 }
@@ -158,6 +161,8 @@ void TcpStream::close() {
   core_->close();
 }
 
-void TcpStream::run_on_loop(UniqueFunction<void()> work) { core_->loop.run(std::move(work)); }
+void TcpStream::run_on_loop(UniqueFunction<void()> work) {
+  core_->loop.run(std::move(work));
+}
 
 }  // namespace naru

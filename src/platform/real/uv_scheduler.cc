@@ -14,9 +14,13 @@ constexpr uint64_t kPlacesMax = uint64_t{1} << 24;
 
 }  // namespace
 
-void UvScheduler::post(UniqueFunction<void()> work) { loops_.here_or_next().post(std::move(work)); }
+void UvScheduler::post(UniqueFunction<void()> work) {
+  loops_.here_or_next().post(std::move(work));
+}
 
-void UvScheduler::run_blocking(UniqueFunction<void()> work) { workers_.submit(std::move(work)); }
+void UvScheduler::run_blocking(UniqueFunction<void()> work) {
+  workers_.submit(std::move(work));
+}
 
 Scheduler::TimerId UvScheduler::start_timer(MonotonicTime deadline, UniqueFunction<void()> work) {
   EventLoop& loop = loops_.here_or_first();

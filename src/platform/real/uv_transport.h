@@ -14,8 +14,8 @@ class UvTransport final : public Transport {
 
   Result<std::unique_ptr<Listener>> listen(const Endpoint& address,
                                            UniqueFunction<void(std::unique_ptr<Stream>)> accepted) override;
-  // Tries the host's addresses one after the other, all within the timeout. The stream belongs to the calling loop, or to
-  // any if the caller is on none, and the task ends on the stream's loop.
+  // Tries the host's addresses one after the other, all within the timeout. The stream belongs to the calling loop, or
+  // to any if the caller is on none, and the task ends on the stream's loop.
   Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address) override;
 
  private:

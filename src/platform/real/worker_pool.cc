@@ -7,7 +7,9 @@
 
 namespace naru {
 
-WorkerPool::WorkerPool(size_t limit) : limit_(limit) { NARU_ASSERT(limit > 0, "no workers"); }
+WorkerPool::WorkerPool(size_t limit) : limit_(limit) {
+  NARU_ASSERT(limit > 0, "no workers");
+}
 
 WorkerPool::~WorkerPool() {
   {

@@ -1,4 +1,5 @@
-// Threads for work that may block. They are started when first needed, at most `limit` of them, and parked between jobs.
+// Threads for work that may block. They are started when first needed, at most `limit` of them, and parked between
+// jobs.
 //
 // First come, first served. The queue has no bound of its own, because a job that was promised cannot be refused: those
 // who submit bound what they have outstanding (a sync per disk, a read per connection). queued() tells how it goes.

@@ -1,7 +1,6 @@
 // Bytes that enter at the back and leave at the front.
 #pragma once
 
-
 #include "foundation/bytes.h"
 
 namespace naru {

@@ -48,12 +48,17 @@ void CachedContent::sync() {
   dirty_.clear();
 }
 
-void CachedContent::fail_sync() { dirty_.clear(); }
+void CachedContent::fail_sync() {
+  dirty_.clear();
+}
 
 void CachedContent::crash(Unsynced unsynced, Random& random) {
   switch (unsynced) {
-    case Unsynced::lost: break;
-    case Unsynced::kept: sync(); break;
+    case Unsynced::lost:
+      break;
+    case Unsynced::kept:
+      sync();
+      break;
     case Unsynced::mixed: {
       SparseContent survivor = durable_;
       const uint64_t smaller = std::min(durable_.size(), cached_.size());
@@ -93,8 +98,8 @@ void CachedContent::keep_some_sectors(SparseContent& survivor, Random& random) c
   uint64_t sectors = 0;
   for_each_sector(dirty_, [&](uint64_t sector) {
     ++sectors;
-    const bool keep = style == keep_all || (style == keep_half && random.one_in(2)) ||
-                      (style == keep_few && random.one_in(8));
+    const bool keep =
+        style == keep_all || (style == keep_half && random.one_in(2)) || (style == keep_few && random.one_in(8));
     if (keep) survivor.copy_sector(cached_, sector);
   });
   if (sectors == 0 || random.one_in(2)) return;
@@ -104,7 +109,8 @@ void CachedContent::keep_some_sectors(SparseContent& survivor, Random& random) c
   });
 }
 
-// A sector whose write the power cut interrupted: new bytes up to some point, old ones behind it, or the other way round.
+// A sector whose write the power cut interrupted: new bytes up to some point, old ones behind it, or the other way
+// round.
 void CachedContent::tear_sector(SparseContent& survivor, uint64_t sector, Random& random) const {
   const uint64_t position = sector * kSectorBytes;
   if (position >= survivor.size()) return;

@@ -1,5 +1,5 @@
-// A simulated file as two images: what the page cache holds (every read sees it) and what is on the disk. They differ in
-// dirty sectors and in size until a sync; a crash leaves a mixture.
+// A simulated file as two images: what the page cache holds (every read sees it) and what is on the disk. They differ
+// in dirty sectors and in size until a sync; a crash leaves a mixture.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,9 @@ class Cloner {
 
 }  // namespace
 
-NameTree::NameTree() : root_(std::make_shared<SimulatedInode>()) { root_->is_directory = true; }
+NameTree::NameTree() : root_(std::make_shared<SimulatedInode>()) {
+  root_->is_directory = true;
+}
 
 NameTree NameTree::clone() const {
   Cloner cloner;

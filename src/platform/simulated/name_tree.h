@@ -1,8 +1,8 @@
-// The folders of a simulated disk. Every change of a name is pending until its folder is synced; a crash keeps, for each
-// folder, the changes up to some random moment and undoes the later ones.
+// The folders of a simulated disk. Every change of a name is pending until its folder is synced; a crash keeps, for
+// each folder, the changes up to some random moment and undoes the later ones.
 //
-// A file moved between folders changes both at once (that is atomic), and either folder's sync makes it durable. Folders
-// are renamed within their parent only.
+// A file moved between folders changes both at once (that is atomic), and either folder's sync makes it durable.
+// Folders are renamed within their parent only.
 #pragma once
 
 #include <cstdint>

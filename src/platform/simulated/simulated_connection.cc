@@ -13,7 +13,9 @@ constexpr size_t kSendFileChunkBytes = 64 * 1024;
 IoResult connection_failed() {
   return {.kind = IoResult::Kind::failed, .error = Status(ErrorCode::io_error, "connection reset")};
 }
-IoResult progress(size_t bytes) { return {.kind = IoResult::Kind::progress, .bytes = bytes}; }
+IoResult progress(size_t bytes) {
+  return {.kind = IoResult::Kind::progress, .bytes = bytes};
+}
 
 }  // namespace
 
@@ -115,9 +117,8 @@ void SimulatedConnection::cut() {
       lose_suffix(end.travelling);
       end.end_travelling = false;
     }
-    after(network_.random_between(0ns, network_.options.notice_max), [self = shared_from_this(), side] {
-      self->fail(side);
-    });
+    after(network_.random_between(0ns, network_.options.notice_max),
+          [self = shared_from_this(), side] { self->fail(side); });
   }
 }
 
@@ -253,7 +254,9 @@ SimulatedStream::SimulatedStream(std::shared_ptr<SimulatedConnection> connection
   connection_->attach(side_, this);
 }
 
-SimulatedStream::~SimulatedStream() { close(); }
+SimulatedStream::~SimulatedStream() {
+  close();
+}
 
 IoResult SimulatedStream::read_some(MutableBytesView to) {
   NARU_ASSERT(!closed_, "read from a closed stream");
@@ -285,8 +288,12 @@ void SimulatedStream::start(StreamObserver* observer) {
   connection_->start(side_);
 }
 
-void SimulatedStream::want_readable(bool wanted) { connection_->want_readable(side_, wanted); }
-void SimulatedStream::want_writable() { connection_->want_writable(side_); }
+void SimulatedStream::want_readable(bool wanted) {
+  connection_->want_readable(side_, wanted);
+}
+void SimulatedStream::want_writable() {
+  connection_->want_writable(side_);
+}
 
 void SimulatedStream::close() {
   if (std::exchange(closed_, true)) return;

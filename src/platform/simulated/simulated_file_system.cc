@@ -35,10 +35,18 @@ void SimulatedFileSystem::crash(Unsynced unsynced) {
   state_->tree.crash(unsynced, state_->random);
 }
 
-void SimulatedFileSystem::kill() { state_->forget_process(); }
-void SimulatedFileSystem::die_after(uint64_t mutations) { state_->mutations_left = mutations; }
-bool SimulatedFileSystem::is_dead() const { return state_->dead; }
-uint64_t SimulatedFileSystem::mutations() const { return state_->mutations; }
+void SimulatedFileSystem::kill() {
+  state_->forget_process();
+}
+void SimulatedFileSystem::die_after(uint64_t mutations) {
+  state_->mutations_left = mutations;
+}
+bool SimulatedFileSystem::is_dead() const {
+  return state_->dead;
+}
+uint64_t SimulatedFileSystem::mutations() const {
+  return state_->mutations;
+}
 
 void SimulatedFileSystem::set_fault_rate(FileOperation operation, uint64_t one_in) {
   state_->fault_rates[static_cast<size_t>(operation)] = one_in;
@@ -47,10 +55,18 @@ void SimulatedFileSystem::fail_nth(FileOperation operation, uint64_t nth, std::s
   NARU_ASSERT(nth > 0, "calls are counted from 1");
   state_->planned_faults.push_back({operation, nth, std::move(path_part), code});
 }
-void SimulatedFileSystem::clear_faults() { state_->clear_faults(); }
-void SimulatedFileSystem::set_capacity(uint64_t bytes) { state_->capacity = bytes; }
-void SimulatedFileSystem::set_open_file_limit(uint64_t files) { state_->open_file_limit = files; }
-void SimulatedFileSystem::set_cold_rate(uint64_t one_in) { state_->cold_rate = one_in; }
+void SimulatedFileSystem::clear_faults() {
+  state_->clear_faults();
+}
+void SimulatedFileSystem::set_capacity(uint64_t bytes) {
+  state_->capacity = bytes;
+}
+void SimulatedFileSystem::set_open_file_limit(uint64_t files) {
+  state_->open_file_limit = files;
+}
+void SimulatedFileSystem::set_cold_rate(uint64_t one_in) {
+  state_->cold_rate = one_in;
+}
 
 Bytes SimulatedFileSystem::content(const std::string& path) const {
   return existing_file(state_->tree, path).content.cached().bytes();
@@ -64,7 +80,9 @@ void SimulatedFileSystem::flip_bit(const std::string& path, uint64_t position, u
 void SimulatedFileSystem::cut(const std::string& path, uint64_t size) {
   existing_file(state_->tree, path).content.cut(size);
 }
-uint64_t SimulatedFileSystem::open_files() const { return state_->open_files; }
+uint64_t SimulatedFileSystem::open_files() const {
+  return state_->open_files;
+}
 void SimulatedFileSystem::set_trace(UniqueFunction<void(FileOperation, const std::string&, uint64_t)> trace) {
   state_->trace = std::move(trace);
 }
@@ -135,8 +153,12 @@ Status SimulatedFileSystem::rename(const std::string& from, const std::string& t
   return Status();
 }
 
-Status SimulatedFileSystem::remove_file(const std::string& path) { return remove(path, false); }
-Status SimulatedFileSystem::remove_directory(const std::string& directory) { return remove(directory, true); }
+Status SimulatedFileSystem::remove_file(const std::string& path) {
+  return remove(path, false);
+}
+Status SimulatedFileSystem::remove_directory(const std::string& directory) {
+  return remove(directory, true);
+}
 
 Status SimulatedFileSystem::remove(const std::string& path, bool is_directory) {
   const State::Verdict verdict = state_->judge(FileOperation::remove, path);

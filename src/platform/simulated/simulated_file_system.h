@@ -36,7 +36,9 @@ enum class FileOperation : uint8_t {
 };
 inline constexpr size_t kFileOperations = 11;
 // The ones that change something, now or durably.
-constexpr bool is_mutation(FileOperation operation) { return operation >= FileOperation::create; }
+constexpr bool is_mutation(FileOperation operation) {
+  return operation >= FileOperation::create;
+}
 
 class SimulatedFileSystem final : public FileSystem {
  public:
@@ -57,9 +59,9 @@ class SimulatedFileSystem final : public FileSystem {
   uint64_t mutations() const;
 
   // --- Faults ------------------------------------------------------------------------------------------------------
-  // A failed write has written a random prefix; a failed sync_data has lost what was dirty, and says so only once; other
-  // failed mutations may or may not have happened.
-  // Fails about one in `one_in` calls with io_error; 0 turns it off.
+  // A failed write has written a random prefix; a failed sync_data has lost what was dirty, and says so only once;
+  // other failed mutations may or may not have happened. Fails about one in `one_in` calls with io_error; 0 turns it
+  // off.
   void set_fault_rate(FileOperation operation, uint64_t one_in);
   // Fails the nth call from now (1: the next) on paths that contain `path_part`.
   void fail_nth(FileOperation operation, uint64_t nth, std::string path_part = {},

@@ -47,8 +47,9 @@ void SimulatedNetwork::connect(NetworkPeer& peer, Endpoint address, Connected co
   };
   const SimulatedEventQueue::Owner owner = peer.scheduler.owner();
   if (is_blocked(peer.host, address.host) || is_blocked(address.host, peer.host)) {
-    queue_.add(queue_.now() + options.connect_timeout, owner,
-               [refuse, address, connected = std::move(connected)]() mutable { refuse(connected, address, "timed out"); });
+    queue_.add(
+        queue_.now() + options.connect_timeout, owner,
+        [refuse, address, connected = std::move(connected)]() mutable { refuse(connected, address, "timed out"); });
     return;
   }
   queue_.add(queue_.now() + random_delay() + random_delay(), owner,
@@ -71,8 +72,7 @@ void SimulatedNetwork::establish(NetworkPeer& client, const Endpoint& address,
   connections_.push_back(connection);
 
   auto client_end = std::make_unique<SimulatedStream>(connection, 0, client.scheduler, client_address, address);
-  auto server_end =
-      std::make_unique<SimulatedStream>(connection, 1, listener->peer.scheduler, address, client_address);
+  auto server_end = std::make_unique<SimulatedStream>(connection, 1, listener->peer.scheduler, address, client_address);
   queue_.add(queue_.now() + random_delay(), listener->peer.scheduler.owner(),
              [listener, stream = std::move(server_end)]() mutable {
                if (listener->open) listener->accepted(std::move(stream));
@@ -80,7 +80,9 @@ void SimulatedNetwork::establish(NetworkPeer& client, const Endpoint& address,
   connected(std::move(client_end));
 }
 
-void SimulatedNetwork::block(const std::string& from, const std::string& to) { blocked_.emplace(from, to); }
+void SimulatedNetwork::block(const std::string& from, const std::string& to) {
+  blocked_.emplace(from, to);
+}
 
 void SimulatedNetwork::unblock(const std::string& from, const std::string& to) {
   if (blocked_.erase({from, to}) == 0) return;
@@ -116,7 +118,9 @@ void SimulatedNetwork::abandon(const NetworkPeer& peer, bool silently) {
   }
 }
 
-void SimulatedNetwork::half_close(Stream& stream) { dynamic_cast<SimulatedStream&>(stream).half_close(); }
+void SimulatedNetwork::half_close(Stream& stream) {
+  dynamic_cast<SimulatedStream&>(stream).half_close();
+}
 
 Duration SimulatedNetwork::random_between(Duration from, Duration to) {
   const auto range = static_cast<uint64_t>(std::max<int64_t>((to - from).count(), 0));

@@ -1,7 +1,7 @@
 // The network of a simulated world: who listens where, which links are up, and all connections.
 //
-// A connection is two byte streams with TCP's promises and no more: order is kept, chunk boundaries are not, bytes take a
-// random time, buffers are finite, and a reset loses an unknown suffix. A blocked link holds bytes back until it is
+// A connection is two byte streams with TCP's promises and no more: order is kept, chunk boundaries are not, bytes take
+// a random time, buffers are finite, and a reset loses an unknown suffix. A blocked link holds bytes back until it is
 // unblocked, as retransmission would. Hosts are names of machines; "localhost" and "127.0.0.1" mean the caller's own.
 #pragma once
 
@@ -59,8 +59,8 @@ class SimulatedNetwork {
   // Breaks connections; each side learns it at its own random moment.
   void cut_between(const std::string& host, const std::string& other);
   void cut_all();
-  // The process died: its ends are useless at once. Its peers hear of it, or with `silently` (the whole machine is gone)
-  // only if they send something.
+  // The process died: its ends are useless at once. Its peers hear of it, or with `silently` (the whole machine is
+  // gone) only if they send something.
   void abandon(const NetworkPeer& peer, bool silently);
   // The process of this stream will send no more, but reads on.
   static void half_close(Stream& stream);

@@ -99,7 +99,9 @@ SimulatedProcess::~SimulatedProcess() {
   if (alive_) node_.kill();
 }
 
-Seams SimulatedProcess::seams() { return {node_.clock(), random_, *files_, *transport_, scheduler_}; }
+Seams SimulatedProcess::seams() {
+  return {node_.clock(), random_, *files_, *transport_, scheduler_};
+}
 
 void SimulatedProcess::die(bool silently) {
   alive_ = false;

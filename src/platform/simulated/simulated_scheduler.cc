@@ -20,7 +20,9 @@ Duration random_duration(Random& random, Duration from, Duration to) {
 SimulatedScheduler::SimulatedScheduler(SimulatedEventQueue& queue, Random& random, SimulatedEventQueue::Owner owner)
     : queue_(queue), random_(random), owner_(owner) {}
 
-SimulatedScheduler::~SimulatedScheduler() { queue_.forget(owner_); }
+SimulatedScheduler::~SimulatedScheduler() {
+  queue_.forget(owner_);
+}
 
 void SimulatedScheduler::post(UniqueFunction<void()> work) {
   last_post_ = std::max(last_post_, queue_.now() + random_duration(random_, 1ns, Duration(kPostDelayMaxNs)));
@@ -40,7 +42,9 @@ Scheduler::TimerId SimulatedScheduler::start_timer(MonotonicTime deadline, Uniqu
   return queue_.add(std::min(deadline, MonotonicTime::max() - lateness) + lateness, owner_, std::move(work));
 }
 
-bool SimulatedScheduler::cancel_timer(TimerId timer) { return queue_.cancel(timer); }
+bool SimulatedScheduler::cancel_timer(TimerId timer) {
+  return queue_.cancel(timer);
+}
 
 Duration SimulatedScheduler::disk_delay() {
   if (disk_timing_.stall_one_in > 0 && random_.one_in(disk_timing_.stall_one_in)) {

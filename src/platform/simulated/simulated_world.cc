@@ -41,7 +41,8 @@ void SimulatedNode::end_process(bool silently) {
 SimulatedWorld::SimulatedWorld(uint64_t seed) : random_(seed), network_(queue_, random_) {}
 
 SimulatedWorld::~SimulatedWorld() {
-  for (const auto& node : nodes_) NARU_ASSERT(!node->is_running(), "the world ends before a process on {}", node->host());
+  for (const auto& node : nodes_)
+    NARU_ASSERT(!node->is_running(), "the world ends before a process on {}", node->host());
   queue_.forget_everything();
 }
 

@@ -1,5 +1,6 @@
-// The bytes of a simulated file: blocks that were never written read as zeros, and copies share blocks until one writes.
-// So a cached and a durable image of the same file, and clones of a whole disk, cost only what differs between them.
+// The bytes of a simulated file: blocks that were never written read as zeros, and copies share blocks until one
+// writes. So a cached and a durable image of the same file, and clones of a whole disk, cost only what differs between
+// them.
 #pragma once
 
 #include <array>

@@ -12,9 +12,7 @@ namespace naru {
 
 class TraceHash {
  public:
-  void mix(uint64_t value) {
-    value_ = std::rotl(value_ ^ (value * 0x9e3779b97f4a7c15U), 29) * 0xbf58476d1ce4e5b9U + 1;
-  }
+  void mix(uint64_t value) { value_ = std::rotl(value_ ^ (value * 0x9e3779b97f4a7c15U), 29) * 0xbf58476d1ce4e5b9U + 1; }
   void mix(BytesView bytes) {
     mix(bytes.size());
     mix(crc32c(bytes));

@@ -1,0 +1,142 @@
+#include "server_main/server_command.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "async/wakeup.h"
+#include "broker/broker.h"
+#include "configuration/broker_config.h"
+#include "foundation/log.h"
+#include "observability/admin_server.h"
+#include "platform/real/posix_file_system.h"
+#include "platform/real/processors.h"
+#include "platform/real/real_platform.h"
+
+namespace naru {
+namespace {
+
+constexpr uint64_t kConfigFileBytesMax = 1 << 20;
+constexpr Duration kNoWatchdog = 24h * 365;
+
+Result<BrokerConfigInputs> collect_inputs(const ServerFlags& flags) {
+  BrokerConfigInputs inputs{.environment = flags.environment};
+  if (!flags.config_file.empty()) {
+    PosixFileSystem files;
+    const auto content = read_whole_file(files, flags.config_file, kConfigFileBytesMax);
+    if (!content) return failure(ErrorCode::invalid_argument, "cannot read {}: {}", flags.config_file, content.error().message());
+    inputs.file_name = flags.config_file;
+    inputs.file_text = as_text(*content);
+  }
+  const auto add = [&inputs](std::string_view key, const std::string& value, std::string_view flag) {
+    if (!value.empty()) inputs.flags.push_back({std::string(key), value, fmt::format("flag {}", flag)});
+  };
+  add("log.dirs", flags.data, "--data");
+  add("listeners", flags.kafka, "--kafka");
+  add("advertised.listeners", flags.advertise, "--advertise");
+  add("node.id", flags.node_id, "--node-id");
+  for (const std::string& assignment : flags.set) {
+    const size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return failure(ErrorCode::invalid_argument, "--set {}: expected key=value", assignment);
+    }
+    inputs.flags.push_back({assignment.substr(0, equals), assignment.substr(equals + 1), "flag --set"});
+  }
+  return inputs;
+}
+
+RealPlatformOptions platform_options(const BrokerConfig& config) {
+  RealPlatformOptions options;
+  options.loops = config.num_network_threads ? static_cast<size_t>(*config.num_network_threads) : processor_count();
+  options.workers = static_cast<size_t>(config.num_io_threads);
+  options.watchdog.threshold = config.watchdog_stall > Milliseconds(0) ? config.watchdog_stall : kNoWatchdog;
+  options.watchdog.on_stall = [](const LoopStall& stall) {
+    log_warn("watchdog", "event loop {} has not come back for {} ms", stall.loop,
+             std::chrono::duration_cast<Milliseconds>(stall.so_far).count());
+  };
+  return options;
+}
+
+// Somebody at a terminal should see at once how to go on.
+void greet(const Broker& broker, const BrokerConfig& config, const std::optional<Endpoint>& admin, std::string_view version,
+           Duration took) {
+  Endpoint address = broker.doors().front().address;
+  if (address.host == "0.0.0.0" || address.host == "::") address.host = "localhost";
+  std::string addresses;
+  for (const Broker::Door& door : broker.doors()) addresses += fmt::format(" {}://{}", door.listener, door.address.to_string());
+  fmt::print(stderr, "naru {} ready:{} (node {}, cluster {}, data in {}, started in {} ms)\n", version, addresses,
+             config.node_id, broker.cluster_id().to_string(), config.values.string("log.dirs"),
+             std::chrono::duration_cast<Milliseconds>(took).count());
+  fmt::print(stderr, "  produce:  echo 'hello' | kcat -b {} -t greetings -P\n", address.to_string());
+  fmt::print(stderr, "  consume:  kcat -b {} -t greetings -C -e\n", address.to_string());
+  fmt::print(stderr, "  metrics:  {}\n", admin ? fmt::format("curl http://{}/metrics", admin->to_string()) : "off (naru.admin.listener)");
+  fmt::print(stderr, "  stop:     Ctrl-C, or SIGTERM\n");
+}
+
+struct Outcome {
+  int exit_code = 1;
+};
+
+Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string_view version, Outcome& outcome,
+                 std::unique_ptr<Broker>& broker) {
+  const Seams seams = platform.seams();
+  const MonotonicTime begun = seams.clock.now();
+  const auto asked_to_stop = std::make_shared<Wakeup>();
+  platform.on_termination_signal([asked_to_stop](int) { asked_to_stop->wake(); });
+
+  auto started = co_await Broker::start(seams, config);
+  if (!started) {
+    log_error("server", "not started: {}", started.error().message());
+    co_return;
+  }
+  broker = std::move(*started);
+
+  std::unique_ptr<AdminServer> admin;
+  const auto stalls = broker->metrics().computed_gauge("naru_event_loop_stalls", "Times an event loop stalled", {},
+                                                       [&platform] { return static_cast<double>(platform.loop_stalls()); });
+  if (config.admin_listener) {
+    auto listening = AdminServer::start(*config.admin_listener,
+                                        {.metrics = [&broker] { return broker->metrics().render_prometheus(); },
+                                         .unhealthy_reason = [&broker] { return broker->unhealthy_reason(); }});
+    if (listening) {
+      admin = std::move(*listening);
+    } else {
+      log_warn("server", "no metrics: {} (naru.admin.listener)", listening.error().message());
+    }
+  }
+  greet(*broker, config, admin ? std::optional(admin->address()) : std::nullopt, version, seams.clock.now() - begun);
+
+  co_await asked_to_stop->event();
+  log_info("server", "stopping");
+  co_await on_worker(seams.scheduler, [&admin] { admin.reset(); });  // waits for its threads
+  const Status stopped = co_await broker->stop();
+  if (stopped.ok()) {
+    log_info("server", "stopped; every log is closed");
+    outcome.exit_code = 0;
+  } else {
+    log_error("server", "stopped, but not in order: {}", stopped.message());
+  }
+}
+
+}  // namespace
+
+int run_server(const ServerFlags& flags, std::string_view version) {
+  const auto inputs = collect_inputs(flags);
+  const auto config = inputs ? load_broker_config(*inputs) : Result<BrokerConfig>(failure(inputs.error()));
+  if (!config) {
+    fmt::print(stderr, "naru: {}\n", config.error().message());
+    return 2;
+  }
+  set_log_level(config->log_level);
+  for (const std::string& sentence : ineffective_keys(*config)) log_warn("configuration", "{}", sentence);
+
+  Outcome outcome;
+  std::unique_ptr<Broker> broker;  // destroyed when no thread of the platform can reach it any more
+  {
+    RealPlatform platform(platform_options(*config));
+    platform.run(serve(platform, *config, version, outcome, broker));
+  }
+  return outcome.exit_code;
+}
+
+}  // namespace naru

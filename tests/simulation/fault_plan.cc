@@ -1,0 +1,54 @@
+#include "simulation/fault_plan.h"
+
+#include <fmt/core.h>
+
+namespace naru::simulation {
+
+std::string FaultPlan::to_string() const {
+  std::string text;
+  const auto add = [&text](bool on, const char* name) {
+    if (on) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  };
+  add(power_cuts, "power cuts");
+  add(kills, "kills");
+  add(clean_restarts, "clean restarts");
+  add(io_errors, "I/O errors");
+  add(full_disk, "full disk");
+  add(slow_disk, "slow disk");
+  add(cut_connections, "cut connections");
+  add(clock_steps, "clock steps");
+  return text.empty() ? "no faults" : text;
+}
+
+std::string RunPlan::to_string() const {
+  return fmt::format("{} topics of {} partitions, {} producers ({} in flight, up to {} records), {} consumers, segments of {} bytes, {}; {}",
+                     topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes,
+                     promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
+}
+
+RunPlan draw_plan(Random& random) {
+  RunPlan plan;
+  plan.topics = static_cast<int>(1 + random.below(3));
+  plan.partitions = static_cast<int>(1 + random.below(3));
+  plan.producers = static_cast<int>(1 + random.below(3));
+  plan.consumers = static_cast<int>(1 + random.below(2));
+  plan.pipeline = static_cast<int>(1 + random.below(5));
+  plan.max_batch_records = static_cast<int>(1 + random.below(20));
+  plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(600 + random.below(8000));
+  plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
+
+  FaultPlan& faults = plan.faults;
+  faults.rounds = static_cast<int>(2 + random.below(6));
+  const uint64_t kind = random.below(10);
+  if (kind == 0) return plan;  // a healthy run must be clean too
+  bool* const all[] = {&faults.power_cuts, &faults.kills,     &faults.clean_restarts,  &faults.io_errors,
+                       &faults.full_disk,  &faults.slow_disk, &faults.cut_connections, &faults.clock_steps};
+  if (kind == 1) {
+    *all[random.below(std::size(all))] = true;
+    return plan;
+  }
+  for (bool* fault : all) *fault = random.one_in(2);
+  return plan;
+}
+
+}  // namespace naru::simulation

@@ -1,0 +1,42 @@
+// Which faults a run has, and how often: drawn from its seed. Every run draws a different mix (swarm testing), because a mix
+// of everything hides what two faults alone would show.
+#pragma once
+
+#include <string>
+
+#include "platform/random.h"
+#include "simulation/history.h"
+
+namespace naru::simulation {
+
+struct FaultPlan {
+  bool power_cuts = false;
+  bool kills = false;
+  bool clean_restarts = false;
+  bool io_errors = false;   // reads, writes and syncs that fail for a while
+  bool full_disk = false;
+  bool slow_disk = false;
+  bool cut_connections = false;
+  bool clock_steps = false;
+  int rounds = 0;  // of the nemesis
+
+  std::string to_string() const;
+};
+
+struct RunPlan {
+  FaultPlan faults;
+  Promise promise = Promise::durable;
+  int topics = 1;
+  int partitions = 1;
+  int producers = 1;
+  int consumers = 1;
+  int pipeline = 1;        // batches that a producer has in flight
+  int64_t segment_bytes = 1 << 20;
+  int max_batch_records = 1;
+
+  std::string to_string() const;
+};
+
+RunPlan draw_plan(Random& random);
+
+}  // namespace naru::simulation

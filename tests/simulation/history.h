@@ -1,0 +1,73 @@
+// What clients were told and what they saw; checks that it fits together. Values are unique, so most checks are look-ups.
+//
+// Outcomes are ok, failed or unknown. A request without an answer is unknown, never failed: its records may be in the log.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "foundation/ids.h"
+
+namespace naru::simulation {
+
+using PartitionName = std::pair<std::string, PartitionIndex>;
+
+// Kafka's looser rule (flush.messages > 1) allows a power cut to take back what was promised and seen.
+enum class Promise : uint8_t { durable, until_power_cut };
+
+class History {
+ public:
+  explicit History(Promise promise) : promise_(promise) {}
+
+  // A producer hands its values to the connection in this order.
+  void sent(const PartitionName& partition, int producer, const std::vector<std::string>& values);
+  // The broker promised them at these offsets.
+  void acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values);
+  // The broker refused them for good: they must never appear.
+  void refused(const std::vector<std::string>& values);
+  // A reader got this record; `high_watermark` as the same response said.
+  void seen(const PartitionName& partition, Offset offset, const std::string& value);
+  void high_watermark(const PartitionName& partition, Offset offset);
+
+  void power_was_cut();
+
+  // After everything is healed: the whole content of a partition, from its start offset on.
+  void final_content(const PartitionName& partition, Offset start, const std::vector<std::pair<Offset, std::string>>& records);
+
+  // The first thing that does not fit; none: all is well.
+  const std::optional<std::string>& violation() const { return violation_; }
+  size_t acknowledged_count() const { return acknowledged_count_; }
+  size_t seen_count() const { return seen_count_; }
+
+ private:
+  struct Log {
+    std::map<Offset, std::string> promised;
+    std::map<Offset, std::string> observed;
+    Offset high_watermark{0};
+  };
+  struct Origin {
+    PartitionName partition;
+    int producer;
+    uint64_t order;
+  };
+
+  void violated(std::string sentence);
+  void must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known, Offset offset,
+                  const std::string& value);
+  void check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
+
+  const Promise promise_;
+  std::map<PartitionName, Log> logs_;
+  std::map<std::string, Origin> sent_;
+  std::set<std::string> refused_;
+  uint64_t next_order_ = 0;
+  size_t acknowledged_count_ = 0;
+  size_t seen_count_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace naru::simulation

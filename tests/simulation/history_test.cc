@@ -1,0 +1,87 @@
+// A checker that cannot fail proves nothing: each anomaly is shown to it once.
+#include "simulation/history.h"
+
+#include <gtest/gtest.h>
+
+namespace naru::simulation {
+namespace {
+
+const PartitionName kPartition{"t", PartitionIndex(0)};
+using Records = std::vector<std::pair<Offset, std::string>>;
+
+History with_two_acknowledged(Promise promise = Promise::durable) {
+  History history(promise);
+  history.sent(kPartition, 1, {"a", "b"});
+  history.acknowledged(kPartition, Offset(0), {"a", "b"});
+  return history;
+}
+
+TEST(History, AcceptsWhatFits) {
+  auto history = with_two_acknowledged();
+  history.seen(kPartition, Offset(0), "a");
+  history.high_watermark(kPartition, Offset(1));
+  history.high_watermark(kPartition, Offset(2));
+  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}, {Offset(1), "b"}});
+  EXPECT_FALSE(history.violation()) << *history.violation();
+}
+
+TEST(History, FindsALostAcknowledgedRecord) {
+  auto history = with_two_acknowledged();
+  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}});
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsASeenRecordThatVanished) {
+  History history(Promise::durable);
+  history.sent(kPartition, 1, {"a"});
+  history.seen(kPartition, Offset(0), "a");
+  history.final_content(kPartition, Offset(0), {});
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsTwoValuesAtOneOffset) {
+  History history(Promise::durable);
+  history.sent(kPartition, 1, {"a", "b"});
+  history.seen(kPartition, Offset(0), "a");
+  history.seen(kPartition, Offset(0), "b");
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsGapsDoublesStrangersAndRefusedRecords) {
+  const auto violates = [](const Records& records) {
+    auto history = with_two_acknowledged();
+    history.sent(kPartition, 1, {"refused"});
+    history.refused({"refused"});
+    history.final_content(kPartition, Offset(0), records);
+    return history.violation().has_value();
+  };
+  EXPECT_FALSE(violates({{Offset(0), "a"}, {Offset(1), "b"}}));
+  EXPECT_TRUE(violates({{Offset(0), "a"}, {Offset(1), "b"}, {Offset(3), "c"}}));
+  EXPECT_TRUE(violates({{Offset(0), "a"}, {Offset(1), "b"}, {Offset(2), "a"}}));
+  EXPECT_TRUE(violates({{Offset(0), "a"}, {Offset(1), "b"}, {Offset(2), "stranger"}}));
+  EXPECT_TRUE(violates({{Offset(0), "a"}, {Offset(1), "b"}, {Offset(2), "refused"}}));
+}
+
+TEST(History, FindsAnInversionOfOneProducersOrder) {
+  History history(Promise::durable);
+  history.sent(kPartition, 1, {"a", "b"});
+  history.final_content(kPartition, Offset(0), Records{{Offset(0), "b"}, {Offset(1), "a"}});
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsAHighWatermarkThatGoesBack) {
+  History history(Promise::durable);
+  history.high_watermark(kPartition, Offset(2));
+  history.high_watermark(kPartition, Offset(1));
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, AllowsThePowerCutThatTheLooseRuleAllows) {
+  auto history = with_two_acknowledged(Promise::until_power_cut);
+  history.power_was_cut();
+  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}});
+  EXPECT_FALSE(history.violation());
+}
+
+}  // namespace
+}  // namespace naru::simulation

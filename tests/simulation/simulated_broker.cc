@@ -1,0 +1,59 @@
+#include "simulation/simulated_broker.h"
+
+#include <utility>
+
+#include "foundation/assert.h"
+
+namespace naru::simulation {
+namespace {
+constexpr int kMaxAttempts = 10'000;
+}
+
+Task<void> SimulatedBroker::start() {
+  NARU_ASSERT(!running(), "a running broker is started");
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    process_ = node_.start();
+    auto started = co_await Broker::start(process_->seams(), config_);
+    if (started) {
+      broker_ = std::move(*started);
+      co_return;
+    }
+    node_.kill();
+    remains_.push_back({std::move(process_), nullptr});
+    ignore(co_await sleep_until(harness_.scheduler, harness_.clock.now() + 100ms));
+  }
+  NARU_ASSERT(false, "the broker did not start in {} attempts", kMaxAttempts);
+}
+
+Task<Status> SimulatedBroker::stop_cleanly() {
+  Status stopped = co_await broker_->stop();
+  node_.kill();  // the process has nothing more to do
+  remains_.push_back({std::move(process_), std::move(broker_)});
+  co_return stopped;
+}
+
+void SimulatedBroker::kill() {
+  node_.kill();
+  bury();
+}
+
+void SimulatedBroker::cut_power() {
+  node_.crash();
+  bury();
+}
+
+// The objects of a dead broker still exist; they are shut down so that nothing leaks. Nobody sees what they do.
+void SimulatedBroker::bury() {
+  burials_.spawn(come_to_rest(*broker_));
+  remains_.push_back({std::move(process_), std::move(broker_)});
+}
+
+Task<void> SimulatedBroker::come_to_rest(Broker& broker) { ignore(co_await broker.stop()); }
+
+Task<void> SimulatedBroker::wait_for_remains() {
+  co_await burials_.join();
+  co_await on_loop(harness_.scheduler);  // not from inside an event of what is destroyed here
+  remains_.clear();
+}
+
+}  // namespace naru::simulation

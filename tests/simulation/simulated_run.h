@@ -1,0 +1,22 @@
+// One run of the simulation, wholly decided by its seed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace naru::simulation {
+
+struct RunResult {
+  std::string plan;
+  uint64_t trace_hash = 0;
+  uint64_t events = 0;
+  size_t acknowledged = 0;
+  size_t seen = 0;
+  int faults = 0;
+  std::optional<std::string> problem;  // what is wrong; none: the run is clean
+};
+
+RunResult run_seed(uint64_t seed);
+
+}  // namespace naru::simulation

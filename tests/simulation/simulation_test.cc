@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include "simulation/simulated_run.h"
+
+namespace naru::simulation {
+namespace {
+
+constexpr uint64_t kSeeds = 500;
+
+TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
+  uint64_t acknowledged = 0, faults = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunResult result = run_seed(seed);
+    EXPECT_FALSE(result.problem) << "./dev sim --seed " << seed << ": " << *result.problem << "\n  " << result.plan;
+    acknowledged += result.acknowledged;
+    faults += static_cast<uint64_t>(result.faults);
+  }
+  // The generators must not have become tame.
+  EXPECT_GT(acknowledged, kSeeds * 20);
+  EXPECT_GT(faults, kSeeds);
+}
+
+TEST(Simulation, TheSameSeedIsTheSameRun) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    const RunResult first = run_seed(seed);
+    const RunResult second = run_seed(seed);
+    EXPECT_EQ(first.trace_hash, second.trace_hash) << seed;
+    EXPECT_EQ(first.events, second.events) << seed;
+  }
+  EXPECT_NE(run_seed(1).trace_hash, run_seed(2).trace_hash);
+}
+
+}  // namespace
+}  // namespace naru::simulation

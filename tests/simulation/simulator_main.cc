@@ -1,0 +1,37 @@
+// ./dev sim [--seed N] [--seeds N] [--verbose]: runs the simulation and says which seeds are not clean.
+#include <CLI/CLI.hpp>
+
+#include <fmt/core.h>
+
+#include "foundation/log.h"
+#include "simulation/simulated_run.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs a whole broker with faulty disks, networks and power, in virtual time. A seed repeats a run exactly."};
+  uint64_t seed = 1;
+  uint64_t seeds = 0;
+  app.add_option("--seed", seed, "The first seed");
+  app.add_option("--seeds", seeds, "How many seeds to run; without it one, shown in detail");
+  CLI11_PARSE(app, argc, argv);
+
+  const bool one = seeds == 0;
+  uint64_t bad = 0, events = 0, acknowledged = 0, faults = 0;
+  for (uint64_t current = seed; current < seed + (one ? 1 : seeds); ++current) {
+    const auto result = naru::simulation::run_seed(current);
+    events += result.events;
+    acknowledged += result.acknowledged;
+    faults += static_cast<uint64_t>(result.faults);
+    if (one) {
+      fmt::print("seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults\n", current, result.plan,
+                 result.events, result.trace_hash, result.acknowledged, result.seen, result.faults);
+    }
+    if (result.problem) {
+      ++bad;
+      fmt::print("seed {} FAILED: {}\n  {}\n", current, *result.problem, result.plan);
+    }
+    if (!one && (current - seed) % 100 == 99) fmt::print(stderr, "  {} seeds, {} not clean\n", current - seed + 1, bad);
+  }
+  fmt::print("{} seeds, {} events, {} faults, {} records acknowledged, {} seeds not clean\n", one ? 1 : seeds, events, faults,
+             acknowledged, bad);
+  return bad == 0 ? 0 : 1;
+}

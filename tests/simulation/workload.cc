@@ -1,0 +1,303 @@
+#include "simulation/workload.h"
+
+#include <algorithm>
+
+#include "async/task_group.h"
+#include "kafka_protocol/messages/create_topics_request.h"
+#include "kafka_protocol/messages/create_topics_response.h"
+#include "kafka_protocol/messages/delete_topics_request.h"
+#include "kafka_protocol/messages/delete_topics_response.h"
+#include "kafka_protocol/messages/fetch_request.h"
+#include "kafka_protocol/messages/fetch_response.h"
+#include "kafka_protocol/messages/list_offsets_request.h"
+#include "kafka_protocol/messages/list_offsets_response.h"
+#include "kafka_protocol/messages/metadata_request.h"
+#include "kafka_protocol/messages/metadata_response.h"
+#include "kafka_protocol/messages/produce_request.h"
+#include "kafka_protocol/messages/produce_response.h"
+#include "record_format/batch_builder.h"
+#include "record_format/decompressor.h"
+#include "record_format/record_reader.h"
+
+namespace naru::simulation {
+namespace {
+
+constexpr Duration kCallTimeout = 20s;
+constexpr size_t kDecompressedMax = 1 << 20;
+constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
+                  kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5;
+constexpr int kMaxTries = 2'000;
+
+std::string topic_name(int index) { return fmt::format("topic-{}", index); }
+
+}  // namespace
+
+void Workload::failed(std::string sentence) {
+  if (!problem_) problem_ = std::move(sentence);
+}
+
+void Workload::power_was_cut() {
+  ++power_cuts_;
+  history_.power_was_cut();
+}
+
+Task<void> Workload::pause(Duration longest) {
+  const Duration length(static_cast<int64_t>(1 + seams_.random.below(static_cast<uint64_t>(longest.count()))));
+  ignore(co_await sleep_until(seams_.scheduler, seams_.clock.now() + length));
+}
+
+Task<Workload::Client> Workload::connect() {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    auto client = co_await KafkaClient::connect(seams_, broker_);
+    if (client) co_return *client;
+    co_await pause(300ms);
+  }
+  failed("no connection to the broker for a very long time");
+  co_return nullptr;
+}
+
+std::vector<PartitionName> Workload::all_partitions() const {
+  std::vector<PartitionName> all;
+  for (int topic = 0; topic < plan_.topics; ++topic) {
+    for (int index = 0; index < plan_.partitions; ++index) all.emplace_back(topic_name(topic), PartitionIndex(index));
+  }
+  return all;
+}
+
+PartitionName Workload::random_partition() {
+  const auto all = all_partitions();
+  return all[seams_.random.below(all.size())];
+}
+
+// ---- topics
+
+Task<void> Workload::create_topics() {
+  const std::string segment_bytes = std::to_string(plan_.segment_bytes);
+  const std::string flush_messages = plan_.promise == Promise::durable ? "1" : "9223372036854775807";
+  for (int i = 0; i < plan_.topics; ++i) {
+    const std::string name = topic_name(i);
+    for (int tries = 0; tries < kMaxTries; ++tries) {
+      const Client client = co_await connect();
+      if (!client) co_return;
+      kafka::CreateTopicsRequest request;
+      request.topics.push_back({.name = name, .num_partitions = plan_.partitions, .replication_factor = 1});
+      request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
+                                       {.name = "flush.messages", .value = flush_messages}};
+      const auto response = co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
+      client->close();
+      if (response && (response->topics.at(0).error_code == ErrorCode::none ||
+                       response->topics.at(0).error_code == ErrorCode::topic_already_exists)) {
+        topics_that_must_exist_.insert(name);
+        break;
+      }
+      co_await pause(300ms);
+    }
+  }
+}
+
+Task<void> Workload::administrate() {
+  for (int number = 0; !stopping_; ++number) {
+    co_await pause(2s);
+    const Client client = co_await connect();
+    if (!client) co_return;
+    const std::string name = fmt::format("passing-{}", number);
+    kafka::CreateTopicsRequest create;
+    create.topics.push_back({.name = name, .num_partitions = 1, .replication_factor = 1});
+    const auto created = co_await client->call<kafka::CreateTopicsResponse>(create, kCreateTopicsVersion, kCallTimeout);
+    if (created && created->topics.at(0).error_code == ErrorCode::none) {
+      topics_that_must_exist_.insert(name);
+      if (seams_.random.one_in(2)) {
+        topics_that_must_exist_.erase(name);  // from here on it may be gone
+        kafka::DeleteTopicsRequest remove;
+        remove.topic_names = {name};
+        static_cast<void>(co_await client->call<kafka::DeleteTopicsResponse>(remove, kDeleteTopicsVersion, kCallTimeout));
+      }
+    }
+    client->close();
+  }
+}
+
+// ---- producing
+
+std::vector<std::string> Workload::new_values(int producer, size_t count) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < count; ++i) {
+    values.push_back(fmt::format("{}.{}{}", producer, next_value_++, std::string(seams_.random.below(60), '.')));
+  }
+  return values;
+}
+
+Task<void> Workload::produce(int producer) {
+  // One partition at a time over one connection: only then is the order of what was sent defined.
+  while (!stopping_) {
+    const Client client = co_await connect();
+    if (!client) co_return;
+    while (!stopping_ && !client->broken()) {
+      const PartitionName partition = random_partition();
+      const int16_t acks = seams_.random.one_in(10) ? 0 : seams_.random.one_in(3) ? 1 : -1;
+      TaskGroup window;
+      const auto batches = 1 + seams_.random.below(static_cast<uint64_t>(plan_.pipeline));
+      for (uint64_t i = 0; i < batches; ++i) window.spawn(produce_batch(client, producer, partition, acks));
+      co_await window.join();
+      co_await pause(50ms);
+    }
+    client->close();
+    co_await pause(200ms);
+  }
+}
+
+Task<void> Workload::produce_batch(Client client, int producer, PartitionName partition, int16_t acks) {
+  const auto values = new_values(producer, 1 + seams_.random.below(static_cast<uint64_t>(plan_.max_batch_records)));
+  BatchBuilder builder({.compression = static_cast<Compression>(seams_.random.below(5))});
+  for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms(), std::nullopt, value);
+  const Bytes batch = builder.build().value();
+
+  kafka::ProduceRequest request{.acks = acks, .timeout_ms = 10'000};
+  request.topic_data.push_back({.name = partition.first});
+  request.topic_data.back().partition_data.push_back({.index = partition.second, .records = batch});
+  history_.sent(partition, producer, values);
+  const uint64_t cuts = power_cuts_;
+  if (acks == 0) {
+    client->send(request, kProduceVersion);
+    co_return;
+  }
+  const auto response = co_await client->call<kafka::ProduceResponse>(request, kProduceVersion, kCallTimeout);
+  if (!response) {
+    if (response.error().code() != ErrorCode::network_exception) failed("produce: " + response.error().to_string());
+    co_return;  // unknown
+  }
+  const auto& result = response->responses.at(0).partition_responses.at(0);
+  if (result.error_code == ErrorCode::none) {
+    if (cuts == power_cuts_ || plan_.promise == Promise::durable) history_.acknowledged(partition, result.base_offset, values);
+  } else if (!describe(result.error_code).maybe_persisted) {
+    history_.refused(values);
+  }
+}
+
+// ---- consuming
+
+void Workload::take_records(const PartitionName& partition, BytesView records, Offset& position,
+                            std::vector<std::pair<Offset, std::string>>* content) {
+  while (!records.empty()) {
+    const auto header = parse_batch_header(records);
+    if (!header || header->total_size > records.size() || !batch_crc_matches(records.first(header->total_size))) {
+      return failed(fmt::format("{}-{}: a response does not end with a whole batch", partition.first, partition.second));
+    }
+    Decompressor decompressor;
+    auto reader = open_records(*header, records.first(header->total_size), decompressor, kDecompressedMax);
+    if (!reader) return failed("a stored batch cannot be read: " + reader.error().to_string());
+    RecordView record;
+    while (reader->next(record)) {
+      if (record.offset < position) continue;
+      const std::string value(as_text(record.value.value_or(BytesView())));
+      history_.seen(partition, record.offset, value);
+      if (content != nullptr) content->emplace_back(record.offset, value);
+      position = record.offset + 1;
+    }
+    if (!reader->status().ok()) return failed("a stored batch cannot be read: " + reader->status().to_string());
+    records = records.subspan(header->total_size);
+  }
+}
+
+// The number of bytes that came. `position` moves behind them.
+Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, Offset& position,
+                                       std::vector<std::pair<Offset, std::string>>* content) {
+  kafka::FetchRequest request{.max_wait_ms = static_cast<int32_t>(seams_.random.below(500)), .min_bytes = 1, .max_bytes = 1 << 20};
+  request.topics.push_back({.topic = partition.first});
+  request.topics.back().partitions.push_back(
+      {.partition = partition.second,
+       .fetch_offset = position,
+       .partition_max_bytes = static_cast<int32_t>(1 + seams_.random.below(20'000))});
+  const uint64_t cuts = power_cuts_;
+  const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
+  if (!response) co_return failure(response.error());
+  if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
+  const auto& result = response->responses.at(0).partitions.at(0);
+  if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable) {
+    failed(fmt::format("{}-{}: offset {} is out of range, the log ends at {}", partition.first, partition.second, position,
+                       result.high_watermark));
+  }
+  if (result.error_code != ErrorCode::none) co_return failure(Status(result.error_code));
+  history_.high_watermark(partition, result.high_watermark);
+  take_records(partition, result.records.bytes(), position, content);
+  if (position > result.high_watermark) failed("records above the high watermark were returned");
+  co_return static_cast<int>(result.records.size());
+}
+
+Task<void> Workload::consume() {
+  std::map<PartitionName, Offset> positions;
+  while (!stopping_) {
+    const Client client = co_await connect();
+    if (!client) co_return;
+    while (!stopping_ && !client->broken()) {
+      const PartitionName partition = random_partition();
+      if (seams_.random.one_in(20)) positions[partition] = Offset(0);
+      const auto got = co_await fetch_once(client, partition, positions[partition], nullptr);
+      if (!got && got.error() == ErrorCode::offset_out_of_range) positions[partition] = Offset(0);
+      if (!got) co_await pause(100ms);
+    }
+    client->close();
+    co_await pause(200ms);
+  }
+}
+
+// ---- at the end
+
+Task<void> Workload::check_liveness() {
+  for (const PartitionName& partition : all_partitions()) {
+    const size_t before = history_.acknowledged_count();
+    const Client client = co_await connect();
+    if (!client) co_return;
+    co_await produce_batch(client, 0, partition, -1);
+    client->close();
+    if (history_.acknowledged_count() == before) {
+      failed(fmt::format("{}-{} takes no records although everything is healed", partition.first, partition.second));
+    }
+  }
+}
+
+Task<Result<Offset>> Workload::latest_offset(Client client, const PartitionName& partition) {
+  kafka::ListOffsetsRequest request;
+  request.topics.push_back({.name = partition.first});
+  request.topics.back().partitions.push_back({.partition_index = partition.second, .timestamp = -1});
+  const auto response = co_await client->call<kafka::ListOffsetsResponse>(request, kListOffsetsVersion, kCallTimeout);
+  if (!response) co_return failure(response.error());
+  const auto& result = response->topics.at(0).partitions.at(0);
+  if (result.error_code != ErrorCode::none) co_return failure(Status(result.error_code));
+  co_return result.offset;
+}
+
+Task<void> Workload::read_partition(PartitionName partition) {
+  const Client client = co_await connect();
+  if (!client) co_return;
+  const auto end = co_await latest_offset(client, partition);
+  if (!end) co_return failed(fmt::format("{}-{}: {}", partition.first, partition.second, end.error().to_string()));
+  std::vector<std::pair<Offset, std::string>> content;
+  for (Offset position(0); position < *end;) {
+    const auto got = co_await fetch_once(client, partition, position, &content);
+    if (!got || *got == 0) {
+      failed(fmt::format("{}-{}: nothing to read at {} although the log ends at {}", partition.first, partition.second, position, *end));
+      break;
+    }
+  }
+  client->close();
+  history_.final_content(partition, Offset(0), content);
+}
+
+Task<void> Workload::read_everything() {
+  for (const PartitionName& partition : all_partitions()) co_await read_partition(partition);
+
+  const Client client = co_await connect();
+  if (!client) co_return;
+  kafka::MetadataRequest request{.allow_auto_topic_creation = false};
+  request.topics.reset();
+  const auto metadata = co_await client->call<kafka::MetadataResponse>(request, kMetadataVersion, kCallTimeout);
+  client->close();
+  if (!metadata) co_return failed("metadata: " + metadata.error().to_string());
+  for (const std::string& name : topics_that_must_exist_) {
+    const bool there = std::ranges::any_of(metadata->topics, [&name](const auto& topic) { return topic.name == name; });
+    if (!there) failed(fmt::format("topic {} was created and is gone", name));
+  }
+}
+
+}  // namespace naru::simulation

@@ -1,0 +1,67 @@
+// The clients of a run: producers, consumers and an administrator, each a coroutine that speaks real bytes and writes down
+// in the History what it was told.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "platform/seams.h"
+#include "simulation/fault_plan.h"
+#include "simulation/history.h"
+#include "simulation/kafka_client.h"
+
+namespace naru::simulation {
+
+class Workload {
+ public:
+  Workload(Seams seams, Endpoint broker, const RunPlan& plan, History& history)
+      : seams_(seams), broker_(std::move(broker)), plan_(plan), history_(history) {}
+
+  // Creates the topics; tries until the broker says that they exist.
+  Task<void> create_topics();
+  // These run until stop().
+  Task<void> produce(int producer);
+  Task<void> consume();
+  Task<void> administrate();
+  void stop() { stopping_ = true; }
+  void power_was_cut();
+
+  // On a healed broker: everything must work again, and everything promised must be there.
+  Task<void> check_liveness();
+  Task<void> read_everything();
+
+  const std::optional<std::string>& problem() const { return problem_; }
+
+ private:
+  using Client = std::shared_ptr<KafkaClient>;
+
+  Task<Client> connect();
+  Task<void> pause(Duration longest);
+  PartitionName random_partition();
+  std::vector<std::string> new_values(int producer, size_t count);
+  Task<void> produce_batch(Client client, int producer, PartitionName partition, int16_t acks);
+  Task<Result<int>> fetch_once(Client client, PartitionName partition, Offset& position,
+                               std::vector<std::pair<Offset, std::string>>* content);
+  Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition);
+  Task<void> read_partition(PartitionName partition);
+  void take_records(const PartitionName& partition, BytesView records, Offset& position,
+                    std::vector<std::pair<Offset, std::string>>* content);
+  std::vector<PartitionName> all_partitions() const;
+  void failed(std::string sentence);
+
+  Seams seams_;
+  const Endpoint broker_;
+  const RunPlan& plan_;
+  History& history_;
+  bool stopping_ = false;
+  uint64_t next_value_ = 0;
+  uint64_t power_cuts_ = 0;  // with the loose rule, answers from before a cut say nothing about the time after it
+  std::set<std::string> topics_that_must_exist_;
+  std::optional<std::string> problem_;
+};
+
+}  // namespace naru::simulation
