@@ -117,7 +117,7 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
   NARU_CO_TRY(co_await parts.start_controller());
-  co_await on_loop(parts.seams.scheduler);
+  co_await to_loop(parts.seams.scheduler);
   co_return parts.open_doors();
 }
 
@@ -198,7 +198,7 @@ Task<Status> Broker::stop() {
   Parts& parts = *parts_;
   parts.connections_gauge = GaugeCallback();
   if (parts.server) {
-    co_await on_loop(parts.seams.scheduler);
+    co_await to_loop(parts.seams.scheduler);
     co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
     co_await parts.dispatcher->drain();
   }

@@ -48,13 +48,11 @@ Task<void> run_all(Seams seams, std::string folder, const BrokerConfig& config, 
 }
 
 TEST(ControllerThreads, RequestsAndReadersOnManyThreadsAgree) {
-  const std::string folder = testing::TempDir() + "naru_controller_threads";
   const BrokerConfig config = *make_broker_config({});
   MetadataPublisher publisher;
   RealPlatform platform({.loops = 2, .workers = 4});
   const Seams seams = platform.seams();
-  const auto exists = seams.files.exists(folder);
-  if (exists && *exists) ASSERT_TRUE(remove_recursively(seams.files, folder).ok());
+  const std::string folder = testing::TempDir() + "/naru_controller_threads_" + seams.random.uuid().to_string();
   platform.run(run_all(seams, folder, config, publisher));
   EXPECT_EQ(publisher.current()->topics().size(), static_cast<size_t>(kTasks * kTopics));
   EXPECT_TRUE(remove_recursively(seams.files, folder).ok());

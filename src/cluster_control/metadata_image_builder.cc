@@ -195,7 +195,8 @@ Status MetadataImageBuilder::put_bucket(std::string_view bucket, BytesView value
   return {};
 }
 
-// A state that did not change keeps its object, so that topics which only share the bucket with a changed one stay shared.
+// A state that did not change keeps its object, so that topics which only share the bucket with a changed one stay
+// shared.
 void MetadataImageBuilder::replace_bucket(size_t bucket, PartitionBucket partitions) {
   static const auto kEmpty = std::make_shared<const PartitionBucket>();
   if (next_->buckets_.size() <= bucket) next_->buckets_.resize(bucket + 1, kEmpty);

@@ -1,13 +1,13 @@
 // The newest metadata image, for everybody in this process.
 #pragma once
 
-#include <atomic>
 #include <utility>
 #include <vector>
 
 #include "async/task.h"
 #include "cluster_control/metadata_image.h"
 #include "foundation/function.h"
+#include "foundation/shared_cell.h"
 
 namespace naru {
 
@@ -17,19 +17,19 @@ class MetadataPublisher {
   // Brings its part of the broker in line with the image. Must not publish or wait for the controller.
   using Subscriber = UniqueFunction<Task<void>(MetadataImagePtr)>;
 
-  MetadataImagePtr current() const { return current_.load(std::memory_order_acquire); }
+  MetadataImagePtr current() const { return current_.load(); }
 
   // The owner of what the subscriber touches outlives the publisher's last publish().
   void subscribe(Subscriber subscriber) { subscribers_.push_back(std::move(subscriber)); }
 
   // Returns when every subscriber is done, so that whoever made the change can say that it is in effect here.
   Task<void> publish(MetadataImagePtr image) {
-    current_.store(image, std::memory_order_release);
+    current_.store(image);
     for (Subscriber& subscriber : subscribers_) co_await subscriber(image);
   }
 
  private:
-  std::atomic<MetadataImagePtr> current_{std::make_shared<const MetadataImage>()};
+  SharedCell<const MetadataImage> current_{std::make_shared<const MetadataImage>()};
   std::vector<Subscriber> subscribers_;
 };
 

@@ -31,6 +31,7 @@ spdlog::logger& logger() {
 }  // namespace
 
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
+void silence_log() { logger().set_level(spdlog::level::off); }
 void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
 
 void write_log_line(LogLevel level, std::string_view component, std::string_view sentence) {

@@ -12,6 +12,7 @@ namespace naru {
 
 bool log_enabled(LogLevel level);
 void set_log_level(LogLevel level);
+void silence_log();  // for tests that provoke errors by the thousand
 void write_log_line(LogLevel level, std::string_view component, std::string_view sentence);
 
 template <class... Args>

@@ -56,6 +56,16 @@ TEST_F(LogFaults, AFullDiskRefusesAppendsAndKeepsTheLogUsable) {
   restart_and_expect_the_batches();
 }
 
+TEST_F(LogFaults, NothingOfAFailedAppendStaysBehind) {
+  append_many(3);
+  const size_t size = disk.files().content(LogOnDisk::segment(0)).size();
+  for (int i = 0; i < 20; ++i) {
+    disk.files().fail_nth(FileOperation::write, 1, ".log", ErrorCode::disk_full);
+    EXPECT_EQ(try_append(), ErrorCode::disk_full);
+    EXPECT_EQ(disk.files().content(LogOnDisk::segment(0)).size(), size) << "the failed write left a prefix";
+  }
+}
+
 TEST_F(LogFaults, TemporaryErrorsAtEveryCallOfAnAppendAndARollDoNoHarm) {
   for (const ErrorCode code : {ErrorCode::disk_full, ErrorCode::too_many_open_files}) {
     for (const FileOperation operation : {FileOperation::write, FileOperation::open, FileOperation::create}) {
@@ -128,7 +138,9 @@ TEST_F(LogFaults, AFailedTruncationIsFinalAndRecoverable) {
     EXPECT_EQ(other->truncate_to(Offset(6)), ErrorCode::log_offline);
     other = nullptr;
     copy.crash();
+    copy.files().clear_faults();
     other = copy.must_open();
+    ASSERT_NE(other, nullptr);
     const auto found = read_all(*other);
     ASSERT_TRUE(found.has_value());
     EXPECT_TRUE(is_prefix(*found, batches));

@@ -48,8 +48,8 @@ class LogRecovery {
   std::optional<Checkpoint> promise_;
   std::vector<ExaminedSegment> kept_;
   std::vector<Offset> dropped_;
-  Offset end_;            // of what is kept
-  bool changed_ = false;  // names in the folder
+  Offset end_;  // of what is kept
+  bool names_changed_ = false;
   RecoveredLog log_;
 };
 
@@ -232,8 +232,7 @@ Status LogRecovery::remove_dropped() {
   std::ranges::reverse(dropped_);
   dropped_.insert(dropped_.end(), orphaned_indexes_.begin(), orphaned_indexes_.end());
   for (const Offset base : dropped_) NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, base));
-  // Before anything is appended: a segment that came back after a power cut would continue a log it does not belong to.
-  if (!dropped_.empty()) NARU_TRY(file_system_.sync_directory(folder_));
+  names_changed_ |= !dropped_.empty();
   return Status();
 }
 
@@ -246,12 +245,14 @@ Status LogRecovery::settle_segments() {
 }
 
 Status LogRecovery::activate_last() {
+  OpenMode mode = OpenMode::write;
   if (kept_.empty()) {
     ExaminedSegment first;
     first.segment = std::make_unique<Segment>(open_files_, folder_, end_);
     first.end.offset = end_;
     kept_.push_back(std::move(first));
-    changed_ = true;
+    names_changed_ = true;
+    mode = OpenMode::create;
   }
   Segment& last = *kept_.back().segment;
   WallTimeMs first_append = options_.now;
@@ -261,9 +262,10 @@ Status LogRecovery::activate_last() {
     // When the first batch was appended is not stored; its timestamp is the best guess for segment.ms.
     first_append = std::clamp<WallTimeMs>(header.max_timestamp, 0, std::max<WallTimeMs>(options_.now, 0));
   }
-  NARU_TRY(last.activate(changed_ ? OpenMode::create : OpenMode::write, first_append));
-  // Also after an unclean shutdown: the names found in the page cache may not be on the disk yet.
-  if (changed_ || !options_.clean_shutdown) NARU_TRY(file_system_.sync_directory(folder_));
+  NARU_TRY(last.activate(mode, first_append));
+  // Before anything is appended: a dropped segment that came back after a power cut would continue a log it does not
+  // belong to. After an unclean shutdown always: names found in the page cache may not be on the disk yet.
+  if (names_changed_ || !options_.clean_shutdown) NARU_TRY(file_system_.sync_directory(folder_));
   return Status();
 }
 

@@ -138,7 +138,7 @@ Status PartitionLog::maybe_roll_by_time(WallTimeMs now) {
 // behind the end of the old one, and recovery knows what to do with each.
 Status PartitionLog::roll(WallTimeMs now) {
   const auto prepare = [&]() -> Result<std::pair<std::unique_ptr<Segment>, std::vector<std::shared_ptr<File>>>> {
-    NARU_TRY(active().complete_indexes());
+    NARU_TRY(active().flush_indexes());
     NARU_TRY_ASSIGN(auto sealed_files, active().files_to_sync());
     auto next = std::make_unique<Segment>(open_files_, folder_, end_offset());
     NARU_TRY(next->activate(OpenMode::create, now));

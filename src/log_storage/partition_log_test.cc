@@ -219,6 +219,15 @@ TEST(PartitionLog, DamagedBatchIsReportedAndNeverTheEndOfTheLog) {
   EXPECT_NE(damaged.error().message().find(LogOnDisk::segment(0)), std::string::npos);
 }
 
+TEST(PartitionLog, ABatchThatLiesAboutItsEndIsNotMistakenForOneThatIsHeldBack) {
+  LogOnDisk disk(1);
+  auto log = disk.must_open();
+  append_numbered(*log, 0, 3);
+  EXPECT_TRUE(log->read(Offset(0), Offset(1), 10'000, true)->empty()) << "held back by the limit";
+  disk.files().flip_bit(LogOnDisk::segment(0), batch_field::kLastOffsetDelta + 3, 1);  // 1 becomes 3
+  EXPECT_EQ(log->read(Offset(0), Offset(2), 10'000, true).error(), ErrorCode::corrupt_message);
+}
+
 TEST(PartitionLog, KeepsFewFilesOpen) {
   LogOnDisk disk(1);
   const auto log = disk.must_open();

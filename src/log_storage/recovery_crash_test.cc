@@ -141,24 +141,67 @@ TEST_F(RecoveryAfterCrash, AppendsRollsAndSyncsKeepWhatWasPromised) {
   expect_recoveries(30'000);
 }
 
+// Appends, truncates deep into what was synced, and appends again. The batches are of one size, so that the log rolls
+// at the name of a segment that was removed.
+bool truncate_and_go_on(Witness& witness, bool epochs_rise) {
+  if (!witness.open()) return false;
+  for (int round = 0; round < 3; ++round) {
+    const int number = 100 * (round + 1);
+    const auto epoch = [&](int i) { return LeaderEpoch(epochs_rise ? 2 * round + i / 5 : 0); };
+    for (int i = 0; i < 9; ++i) {
+      if (!witness.append(numbered_batch(number + i, 2, epoch(i)))) return false;
+    }
+    if (round != 1 && !witness.sync()) return false;
+    if (!witness.truncate(Offset(5 + 7 * round))) return false;
+    if (!witness.append(numbered_batch(number + 50, 2, epoch(9)))) return false;
+    if (round == 1 && !witness.sync()) return false;
+  }
+  return true;
+}
+
 TEST_F(RecoveryAfterCrash, TruncationIsDoneOrNotDone) {
   for (uint64_t seed = 11; seed <= 13; ++seed) {
-    crash_everywhere(seed, 60, [](Witness& witness) {
-      if (!witness.open()) return false;
-      for (int round = 0; round < 3; ++round) {
-        for (int i = 0; i < 9; ++i) {
-          if (!witness.append(numbered_batch(100 * round + i, 2, LeaderEpoch(2 * round + i / 5)))) return false;
-        }
-        if (round != 1 && !witness.sync()) return false;
-        if (!witness.truncate(Offset(5 + 7 * round))) return false;
-        if (!witness.append(numbered_batch(100 * round + 50, 2, LeaderEpoch(2 * round + 1)))) return false;
-        if (round == 1 && !witness.sync()) return false;
-      }
-      return true;
-    });
+    crash_everywhere(seed, 60, [](Witness& witness) { return truncate_and_go_on(witness, true); });
     if (HasFatalFailure()) return;
   }
   expect_recoveries(40'000);
+}
+
+// Within one epoch nothing in the batches tells those that were cut away from those that replaced them.
+TEST_F(RecoveryAfterCrash, WhatWasTruncatedDoesNotComeBack) {
+  for (uint64_t seed = 14; seed <= 16; ++seed) {
+    crash_everywhere(seed, 60, [](Witness& witness) { return truncate_and_go_on(witness, false); });
+    if (HasFatalFailure()) return;
+  }
+  expect_recoveries(30'000);
+}
+
+// The worst order in which a kernel can write back: the new batches at once, the removal of a name never.
+TEST_F(RecoveryAfterCrash, ARemovedSegmentDoesNotComeBackBehindNewBatches) {
+  LogOnDisk disk(81);
+  std::vector<TestBatch> batches;
+  const auto append_one = [&](PartitionLog& log, int number) {
+    batches.push_back(numbered_batch(number));
+    ASSERT_TRUE(append(log, batches.back()).has_value());
+  };
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 9; ++i) append_one(*log, 100 + i);
+    ASSERT_TRUE(sync(*log).ok());
+    ASSERT_TRUE(*disk.files().exists(LogOnDisk::segment(10)));
+    ASSERT_TRUE(log->truncate_to(Offset(4)).ok());
+    batches.resize(2);
+    for (int i = 0; i < 3; ++i) append_one(*log, 200 + i);
+    ASSERT_EQ(log->end_offset(), Offset(10)) << "where the removed segment began";
+  }
+  ASSERT_TRUE(disk.files().open(LogOnDisk::segment(0), OpenMode::write).value()->sync_data().ok());
+  disk.crash(Unsynced::lost);
+  const auto log = disk.must_open();
+  ASSERT_NE(log, nullptr);
+  const auto found = read_all(*log);
+  ASSERT_TRUE(found.has_value()) << found.error().to_string();
+  EXPECT_EQ(found->size(), batches.size());
+  EXPECT_TRUE(is_prefix(*found, batches));
 }
 
 TEST_F(RecoveryAfterCrash, ClosingAndOpeningAgainKeepWhatWasPromised) {

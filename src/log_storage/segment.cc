@@ -105,14 +105,8 @@ Status Segment::flush_indexes() {
 }
 
 Status Segment::replace_index_files() {
-  note_time();
   NARU_TRY(offset_index_.replace_file_in(folder_));
   return time_index_.replace_file_in(folder_);
-}
-
-Status Segment::complete_indexes() {
-  note_time();
-  return flush_indexes();
 }
 
 Result<std::vector<std::shared_ptr<File>>> Segment::files_to_sync() {

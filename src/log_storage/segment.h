@@ -73,11 +73,9 @@ class Segment {
   Status flush_indexes();
   // After a scan: puts the indexes that it has built into the place of whatever files there are, durably.
   Status replace_index_files();
-  // Completes the indexes. The segment is sealed when the caller, who may find that it cannot go on, says so by
-  // release_file(). Both can be repeated.
-  Status complete_indexes();
   // The files that have to be synced for a sealed segment to be durable.
   Result<std::vector<std::shared_ptr<File>>> files_to_sync();
+  // Seals it.
   void release_file() { active_file_ = nullptr; }
   const std::shared_ptr<File>& active_file() const { return active_file_; }
   // A sealed segment behind which everything was truncated becomes the active one; an active one stays it.

@@ -106,7 +106,7 @@ TEST_F(StoredFiles, OpenFilesClosesTheLeastRecentlyUsed) {
 TEST_F(StoredFiles, ASegmentRollsBeforeItsRelativeOffsetsOverflow) {
   OpenFiles open_files(files, 2);
   Segment segment(open_files, "", Offset(100));
-  segment.set_end({.position = 1, .offset = Offset(100 + std::numeric_limits<int32_t>::max() - 1LL)});
+  segment.set_end({.position = 1, .offset = Offset(100) + std::numeric_limits<int32_t>::max() - 1});
   BatchHeader header{.base_offset = segment.end_offset(), .total_size = 100, .last_offset_delta = 1};
   EXPECT_FALSE(segment.must_roll_for(header, {}, 0));
   header.last_offset_delta = 2;

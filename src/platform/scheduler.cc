@@ -18,12 +18,6 @@ struct Sleep {
 
 }  // namespace
 
-Task<void> on_loop(Scheduler& scheduler) {
-  OneShot<> there;
-  scheduler.post([&there] { there.set(); });
-  co_await there;
-}
-
 Task<Status> sleep_until(Scheduler& scheduler, MonotonicTime deadline, CancelToken token) {
   // Shared, because a timer that is just firing may outlive this frame.
   const auto sleep = std::make_shared<Sleep>();

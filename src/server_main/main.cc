@@ -25,12 +25,13 @@ int main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Help for every command");
 
   naru::ServerFlags flags;
+  const auto last_wins = [](CLI::Option* option) { option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); };
   CLI::App* server = app.add_subcommand("server", "Run a broker until SIGTERM or Ctrl-C");
-  server->add_option("--config", flags.config_file, "Properties file with Kafka's key names");
-  server->add_option("--data", flags.data, "Data folder, or several separated by commas (log.dirs)");
-  server->add_option("--kafka", flags.kafka, "HOST:PORT to listen on for Kafka clients (listeners)");
-  server->add_option("--advertise", flags.advertise, "HOST:PORT that clients are told to use (advertised.listeners)");
-  server->add_option("--node-id", flags.node_id, "Number of this broker (node.id)");
+  last_wins(server->add_option("--config", flags.config_file, "Properties file with Kafka's key names"));
+  last_wins(server->add_option("--data", flags.data, "Data folder, or several separated by commas (log.dirs)"));
+  last_wins(server->add_option("--kafka", flags.kafka, "HOST:PORT to listen on for Kafka clients (listeners)"));
+  last_wins(server->add_option("--advertise", flags.advertise, "HOST:PORT that clients are told to use (advertised.listeners)"));
+  last_wins(server->add_option("--node-id", flags.node_id, "Number of this broker (node.id)"));
   server->add_option("--set", flags.set, "Any configuration key: key=value; may be repeated")->take_all();
   server->footer("Every key is also an environment variable: node.id is NARU_NODE_ID. All keys: docs/configuration.md");
 

@@ -1,5 +1,6 @@
 #include "simulation/history.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -45,12 +46,12 @@ void History::seen(const PartitionName& partition, Offset offset, const std::str
   if (refused_.contains(value)) violated(fmt::format("{} at {}: '{}' was refused", name_of(partition), offset, value));
 }
 
-void History::high_watermark(const PartitionName& partition, Offset offset) {
-  Log& log = logs_[partition];
-  if (offset < log.high_watermark) {
-    violated(fmt::format("{}: the high watermark went back from {} to {}", name_of(partition), log.high_watermark, offset));
+void History::high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset) {
+  if (offset < floor_when_asked) {
+    violated(fmt::format("{}: the high watermark went back from {} to {}", name_of(partition), floor_when_asked, offset));
   }
-  log.high_watermark = offset;
+  Log& log = logs_[partition];
+  log.high_watermark = std::max(log.high_watermark, offset);
 }
 
 void History::power_was_cut() {

@@ -29,9 +29,11 @@ class History {
   void acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values);
   // The broker refused them for good: they must never appear.
   void refused(const std::vector<std::string>& values);
-  // A reader got this record; `high_watermark` as the same response said.
+  // A reader got this record.
   void seen(const PartitionName& partition, Offset offset, const std::string& value);
-  void high_watermark(const PartitionName& partition, Offset offset);
+  // The highest high watermark that anybody was told so far: what is asked for from now on must not be answered with less.
+  Offset high_watermark_floor(const PartitionName& partition) { return logs_[partition].high_watermark; }
+  void high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset);
 
   void power_was_cut();
 

@@ -19,8 +19,9 @@ History with_two_acknowledged(Promise promise = Promise::durable) {
 TEST(History, AcceptsWhatFits) {
   auto history = with_two_acknowledged();
   history.seen(kPartition, Offset(0), "a");
-  history.high_watermark(kPartition, Offset(1));
-  history.high_watermark(kPartition, Offset(2));
+  const Offset before = history.high_watermark_floor(kPartition);
+  history.high_watermark(kPartition, before, Offset(2));
+  history.high_watermark(kPartition, before, Offset(1));  // asked at the same time, answered in the other order
   history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}, {Offset(1), "b"}});
   EXPECT_FALSE(history.violation()) << *history.violation();
 }
@@ -71,8 +72,8 @@ TEST(History, FindsAnInversionOfOneProducersOrder) {
 
 TEST(History, FindsAHighWatermarkThatGoesBack) {
   History history(Promise::durable);
-  history.high_watermark(kPartition, Offset(2));
-  history.high_watermark(kPartition, Offset(1));
+  history.high_watermark(kPartition, Offset(0), Offset(2));
+  history.high_watermark(kPartition, history.high_watermark_floor(kPartition), Offset(1));
   EXPECT_TRUE(history.violation());
 }
 

@@ -52,7 +52,7 @@ Task<void> SimulatedBroker::come_to_rest(Broker& broker) { ignore(co_await broke
 
 Task<void> SimulatedBroker::wait_for_remains() {
   co_await burials_.join();
-  co_await on_loop(harness_.scheduler);  // not from inside an event of what is destroyed here
+  co_await to_loop(harness_.scheduler);  // not from inside an event of what is destroyed here
   remains_.clear();
 }
 

@@ -169,11 +169,17 @@ class Run {
 
   Task<void> clock_step() {
     const auto minutes = static_cast<int64_t>(random().below(120)) - 60;
-    broker_.node().clock().step_wall(Milliseconds(minutes * 60'000));
+    step_clock(Milliseconds(minutes * 60'000));
     co_return;
   }
 
+  void step_clock(Milliseconds by) {
+    broker_.node().clock().step_wall(by);
+    clock_offset_ += by;
+  }
+
   void heal() {
+    step_clock(-clock_offset_);  // else records of today may be too far in the broker's future
     broker_.node().disk().clear_faults();
     broker_.node().disk().set_capacity(UINT64_MAX);
     world_.network().options.cut_one_in = 0;
@@ -186,14 +192,15 @@ class Run {
   SimulatedBroker broker_;
   Workload workload_;
   int faults_ = 0;
+  Milliseconds clock_offset_{0};
   bool disk_was_faulty_ = false;
   std::optional<std::string> problem_;
 };
 
 }  // namespace
 
-RunResult run_seed(uint64_t seed) {
-  set_log_level(LogLevel::error);
+RunResult run_seed(uint64_t seed, RunLog log) {
+  if (log == RunLog::silent) silence_log();
   return Run(seed).run();
 }
 

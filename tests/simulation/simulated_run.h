@@ -17,6 +17,7 @@ struct RunResult {
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };
 
-RunResult run_seed(uint64_t seed);
+enum class RunLog : uint8_t { silent, shown };
+RunResult run_seed(uint64_t seed, RunLog log = RunLog::silent);
 
 }  // namespace naru::simulation

@@ -10,14 +10,16 @@ int main(int argc, char** argv) {
   CLI::App app{"Runs a whole broker with faulty disks, networks and power, in virtual time. A seed repeats a run exactly."};
   uint64_t seed = 1;
   uint64_t seeds = 0;
+  bool verbose = false;
   app.add_option("--seed", seed, "The first seed");
   app.add_option("--seeds", seeds, "How many seeds to run; without it one, shown in detail");
+  app.add_flag("--verbose", verbose, "Show the broker's log");
   CLI11_PARSE(app, argc, argv);
 
   const bool one = seeds == 0;
   uint64_t bad = 0, events = 0, acknowledged = 0, faults = 0;
   for (uint64_t current = seed; current < seed + (one ? 1 : seeds); ++current) {
-    const auto result = naru::simulation::run_seed(current);
+    const auto result = naru::simulation::run_seed(current, verbose ? naru::simulation::RunLog::shown : naru::simulation::RunLog::silent);
     events += result.events;
     acknowledged += result.acknowledged;
     faults += static_cast<uint64_t>(result.faults);

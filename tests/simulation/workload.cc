@@ -209,6 +209,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
        .fetch_offset = position,
        .partition_max_bytes = static_cast<int32_t>(1 + seams_.random.below(20'000))});
   const uint64_t cuts = power_cuts_;
+  const Offset floor = history_.high_watermark_floor(partition);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
@@ -218,7 +219,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
                        result.high_watermark));
   }
   if (result.error_code != ErrorCode::none) co_return failure(Status(result.error_code));
-  history_.high_watermark(partition, result.high_watermark);
+  history_.high_watermark(partition, floor, result.high_watermark);
   take_records(partition, result.records.bytes(), position, content);
   if (position > result.high_watermark) failed("records above the high watermark were returned");
   co_return static_cast<int>(result.records.size());

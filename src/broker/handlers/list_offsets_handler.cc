@@ -63,11 +63,11 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
     case kLatestTiered:
     case kEarliestPendingUpload: break;  // nothing is archived: -1
     case kMaxTimestamp:
-      co_await on_worker(services.scheduler, [] {});  // reads from the log
+      co_await to_worker(services.scheduler);  // reads from the log
       fill_from_lookup(co_await hosted.partition->find_max_timestamp(), found);
       break;
     default:
-      co_await on_worker(services.scheduler, [] {});
+      co_await to_worker(services.scheduler);
       fill_from_lookup(co_await hosted.partition->find_timestamp(wanted.timestamp), found);
       break;
   }

@@ -68,11 +68,9 @@ Task<void> run_all(Seams seams, std::string folder, KeyVersion& counted, int& ev
 }
 
 TEST(EmbeddedStoreThreads, ConcurrentCompareAndSetLosesNothingAndWatchesSeeTheEnd) {
-  const std::string folder = testing::TempDir() + "naru_embedded_store_threads";
   RealPlatform platform({.loops = 2, .workers = 4});
   const Seams seams = platform.seams();
-  const auto exists = seams.files.exists(folder);
-  if (exists && *exists) ASSERT_TRUE(remove_recursively(seams.files, folder).ok());
+  const std::string folder = testing::TempDir() + "/naru_embedded_store_threads_" + seams.random.uuid().to_string();
   KeyVersion counted = 0;
   int events = 0;
   platform.run(run_all(seams, folder, counted, events));

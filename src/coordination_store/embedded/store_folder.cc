@@ -66,35 +66,37 @@ Result<StoreFolder::Opened> StoreFolder::open(FileSystem& files, Random& random,
   NARU_TRY(create_folder_durably(files, folder));
   // Names that an earlier process saw but could not make durable must not go away under us.
   NARU_TRY(files.sync_directory(folder));
-  std::unique_ptr<StoreFolder> opened(new StoreFolder(files, std::move(folder)));
-  NARU_TRY_ASSIGN(const auto entries, files.list(opened->folder_));
+  NARU_TRY_ASSIGN(const auto entries, files.list(folder));
   const std::vector<std::string> logs = log_names(entries);
-  if (logs.empty()) {
-    if (has_snapshot(entries)) return failure(refuse_missing(opened->folder_, "a snapshot and no log"));
-    if (expectation == StoreExpectation::must_exist) return failure(refuse_missing(opened->folder_, "no log"));
-    const LogHeader header{random.next(), 1};
-    NARU_TRY(opened->start_log(header));
-    StoreRecovery fresh;
-    fresh.log = header;
-    fresh.log_end = fresh.last_round_begin = kLogHeaderBytes;
-    return Opened{std::move(opened), std::move(fresh)};
-  }
 
-  opened->log_name_ = logs.back();
-  const std::string log_path = opened->path_of(opened->log_name_);
-  const std::string snapshot_path = opened->path_of(kSnapshotName);
-  NARU_TRY_ASSIGN(const Bytes log_content, read_whole_file(files, log_path, kMaxFileBytes));
-  Bytes snapshot_content;
-  std::optional<StoreFile> snapshot;
-  if (has_snapshot(entries)) {
-    NARU_TRY_ASSIGN(snapshot_content, read_whole_file(files, snapshot_path, kMaxFileBytes));
-    snapshot = StoreFile{snapshot_path, snapshot_content};
+  std::unique_ptr<StoreFolder> opened(new StoreFolder(files, std::move(folder)));
+  if (!logs.empty()) {
+    opened->log_name_ = logs.back();
+    NARU_TRY_ASSIGN(StoreRecovery recovery, opened->recover(has_snapshot(entries)));
+    return Opened{std::move(opened), std::move(recovery)};
   }
-  NARU_TRY_ASSIGN(StoreRecovery recovery, recover_store(snapshot, {log_path, log_content}));
-  opened->snapshot_bytes_ = snapshot_content.size();
-  NARU_TRY(opened->make_durable(recovery));
-  NARU_TRY(opened->remove_leftovers());
-  return Opened{std::move(opened), std::move(recovery)};
+  if (has_snapshot(entries)) return failure(refuse_missing(opened->folder_, "a snapshot and no log"));
+  if (expectation == StoreExpectation::must_exist) return failure(refuse_missing(opened->folder_, "no log"));
+  StoreRecovery fresh{.log = {random.next(), 1}, .log_end = kLogHeaderBytes, .last_round_begin = kLogHeaderBytes};
+  NARU_TRY(opened->start_log(fresh.log));
+  return Opened{std::move(opened), std::move(fresh)};
+}
+
+Result<StoreRecovery> StoreFolder::recover(bool has_snapshot) {
+  const std::string log_path = path_of(log_name_);
+  const std::string snapshot_path = path_of(kSnapshotName);
+  NARU_TRY_ASSIGN(const Bytes log, read_whole_file(*files_, log_path, kMaxFileBytes));
+  Bytes content;
+  std::optional<StoreFile> snapshot;
+  if (has_snapshot) {
+    NARU_TRY_ASSIGN(content, read_whole_file(*files_, snapshot_path, kMaxFileBytes));
+    snapshot = StoreFile{snapshot_path, content};
+  }
+  NARU_TRY_ASSIGN(StoreRecovery recovery, recover_store(snapshot, {log_path, log}));
+  snapshot_bytes_ = content.size();
+  NARU_TRY(make_durable(recovery));
+  NARU_TRY(remove_leftovers());
+  return recovery;
 }
 
 Status StoreFolder::make_durable(const StoreRecovery& recovery) {

@@ -41,6 +41,7 @@ class StoreFolder {
 
  private:
   StoreFolder(FileSystem& files, std::string folder) : files_(&files), folder_(std::move(folder)) {}
+  Result<StoreRecovery> recover(bool has_snapshot);
   Status make_durable(const StoreRecovery& recovery);
   Status remove_leftovers();
   std::string path_of(std::string_view name) const { return folder_ + "/" + std::string(name); }

@@ -1,0 +1,100 @@
+"""What an operator sees: first lines, clean shutdown, and refusals that say what to do."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+from naru_process import NARU, PATIENCE_S, Broker, kcat
+
+
+def refused(*arguments, environment=None):
+    """Exit code and message of a server that must not start."""
+    done = subprocess.run([NARU, "server", "--kafka", "127.0.0.1:0", "--set", "naru.admin.listener=", *arguments],
+                          capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **(environment or {})})
+    return done.returncode, done.stderr
+
+
+class StartAndStopTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="naru-test-")
+        self.addCleanup(self.folder.cleanup)
+
+    def broker(self, *arguments, **keywords):
+        broker = Broker(*arguments, **keywords)
+        self.addCleanup(broker.close)
+        return broker
+
+    def test_the_first_lines_say_how_to_talk_to_it(self):
+        broker = self.broker()
+        self.assertEqual(broker.terminate(), 0)
+        self.assertIn(f"echo 'hello' | kcat -b {broker.address} -t greetings -P", broker.log)
+        self.assertIn(f"kcat -b {broker.address} -t greetings -C -e", broker.log)
+
+    def test_sigterm_is_a_clean_shutdown_and_the_data_is_there_afterwards(self):
+        broker = self.broker()
+        kcat(broker, "-P", "-t", "kept", "-p", "2", stdin=b"a\nb\n")
+        self.assertEqual(broker.terminate(), 0)
+        self.assertTrue(os.path.exists(os.path.join(broker.data, "clean-shutdown")))
+        broker.start()
+        self.assertFalse(os.path.exists(os.path.join(broker.data, "clean-shutdown")), "it is true only while nobody runs")
+        self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "2", "-e"), b"a\nb\n")
+
+    def test_several_data_folders_share_the_partitions(self):
+        folders = [os.path.join(self.folder.name, name) for name in ["one", "two"]]
+        broker = self.broker(data=",".join(folders))
+        kcat(broker, "-P", "-t", "spread", stdin=b"x\n")
+        placed = [sum(name.startswith("spread-") for name in os.listdir(folder)) for folder in folders]
+        self.assertEqual(placed, [2, 2])
+        self.assertEqual(broker.terminate(), 0)
+        broker.start()
+        self.assertEqual(kcat(broker, "-C", "-t", "spread", "-e"), b"x\n")
+
+    def test_a_folder_that_is_not_ours_is_left_alone(self):
+        with open(os.path.join(self.folder.name, "holiday.jpg"), "w") as file:
+            file.write("not a log")
+        code, message = refused("--data", self.folder.name)
+        self.assertEqual(code, 1)
+        self.assertIn(self.folder.name, message)
+        self.assertEqual(os.listdir(self.folder.name), ["holiday.jpg"])
+
+    def test_a_newer_format_is_refused_with_what_to_do(self):
+        broker = self.broker()
+        self.assertEqual(broker.terminate(), 0)
+        path = os.path.join(broker.data, "naru.properties")
+        with open(path) as file:
+            content = file.read()
+        newer = "\n".join("naru.data.format=999" if line.startswith("naru.data.format=") else line for line in content.split("\n"))
+        self.assertNotEqual(newer, content)
+        with open(path, "w") as file:
+            file.write(newer)
+        code, message = refused("--data", broker.data)
+        self.assertEqual(code, 1)
+        self.assertIn("999", message)
+
+    def test_another_node_cannot_take_the_folder(self):
+        broker = self.broker()
+        code, message = refused("--data", broker.data)
+        self.assertEqual(code, 1)
+        self.assertIn(broker.data, message)
+        self.assertEqual(broker.terminate(), 0)
+        code, message = refused("--data", broker.data, "--node-id", "7")
+        self.assertEqual(code, 1)
+
+    def test_a_port_in_use_says_so(self):
+        broker = self.broker()
+        code, message = refused("--data", self.folder.name + "/new", "--kafka", broker.address)
+        self.assertEqual(code, 1)
+        self.assertIn(broker.address, message)
+
+    def test_wrong_configuration_names_key_place_and_what_would_be_right(self):
+        code, message = refused("--set", "num.partition=3")
+        self.assertEqual(code, 2)
+        self.assertIn("num.partitions", message)
+        code, message = refused(environment={"NARU_NODE_ID": "minus one"})
+        self.assertEqual(code, 2)
+        self.assertIn("NARU_NODE_ID", message)
+
+
+if __name__ == "__main__":
+    unittest.main()
