@@ -34,7 +34,7 @@ RunPlan draw_plan(Random& random) {
   plan.consumers = static_cast<int>(1 + random.below(2));
   plan.pipeline = static_cast<int>(1 + random.below(5));
   plan.max_batch_records = static_cast<int>(1 + random.below(20));
-  plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(600 + random.below(8000));
+  plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(2000 + random.below(8000));
   plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
 
   FaultPlan& faults = plan.faults;

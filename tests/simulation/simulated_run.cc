@@ -37,6 +37,7 @@ class Run {
                      .acknowledged = history_.acknowledged_count(),
                      .seen = history_.seen_count(),
                      .faults = faults_,
+                     .refused_logs = workload_.refused_logs(),
                      .problem = history_.violation()};
     if (!result.problem) result.problem = workload_.problem();
     if (!result.problem) result.problem = problem_;

@@ -14,6 +14,7 @@ struct RunResult {
   size_t acknowledged = 0;
   size_t seen = 0;
   int faults = 0;
+  size_t refused_logs = 0;
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };
 

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
       fmt::print("seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults\n", current, result.plan,
                  result.events, result.trace_hash, result.acknowledged, result.seen, result.faults);
     }
+    if (result.refused_logs > 0) fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);
     if (result.problem) {
       ++bad;
       fmt::print("seed {} FAILED: {}\n  {}\n", current, *result.problem, result.plan);

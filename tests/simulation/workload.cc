@@ -167,6 +167,7 @@ Task<void> Workload::produce_batch(Client client, int producer, PartitionName pa
     co_return;  // unknown
   }
   const auto& result = response->responses.at(0).partition_responses.at(0);
+  last_error_ = result.error_code;
   if (result.error_code == ErrorCode::none) {
     if (cuts == power_cuts_ || plan_.promise == Promise::durable) history_.acknowledged(partition, result.base_offset, values);
   } else if (!describe(result.error_code).maybe_persisted) {
@@ -251,7 +252,9 @@ Task<void> Workload::check_liveness() {
     if (!client) co_return;
     co_await produce_batch(client, 0, partition, -1);
     client->close();
-    if (history_.acknowledged_count() == before) {
+    if (history_.acknowledged_count() == before && plan_.faults.io_errors && last_error_ == ErrorCode::kafka_storage_error) {
+      refused_logs_.insert(partition);
+    } else if (history_.acknowledged_count() == before) {
       failed(fmt::format("{}-{} takes no records although everything is healed", partition.first, partition.second));
     }
   }
@@ -286,7 +289,9 @@ Task<void> Workload::read_partition(PartitionName partition) {
 }
 
 Task<void> Workload::read_everything() {
-  for (const PartitionName& partition : all_partitions()) co_await read_partition(partition);
+  for (const PartitionName& partition : all_partitions()) {
+    if (!refused_logs_.contains(partition)) co_await read_partition(partition);
+  }
 
   const Client client = co_await connect();
   if (!client) co_return;

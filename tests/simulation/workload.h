@@ -35,6 +35,9 @@ class Workload {
   Task<void> read_everything();
 
   const std::optional<std::string>& problem() const { return problem_; }
+  // Partitions whose log refused to open. Only a disk that lied may cause it: then a refusal that names the file is right, and
+  // cutting the log would not be.
+  size_t refused_logs() const { return refused_logs_.size(); }
 
  private:
   using Client = std::shared_ptr<KafkaClient>;
@@ -61,6 +64,8 @@ class Workload {
   uint64_t next_value_ = 0;
   uint64_t power_cuts_ = 0;  // with the loose rule, answers from before a cut say nothing about the time after it
   std::set<std::string> topics_that_must_exist_;
+  std::set<PartitionName> refused_logs_;
+  ErrorCode last_error_ = ErrorCode::none;  // of the newest answer to a produce request
   std::optional<std::string> problem_;
 };
 
