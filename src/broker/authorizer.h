@@ -1,4 +1,4 @@
-// May this principal do that? Every handler asks; the one answer so far is yes.
+// May this principal do that? Every handler but ApiVersions asks; the one answer so far is yes.
 #pragma once
 
 #include <cstdint>

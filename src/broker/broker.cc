@@ -25,6 +25,8 @@ namespace {
 // How long connections may take to finish what is in flight when the broker stops.
 constexpr Duration kStopPatience = 10s;
 constexpr std::string_view kMetadataFolder = "__metadata";
+// Open sealed segments and indexes, in the whole process. Active segments come on top: one per partition.
+constexpr size_t kOpenSealedFiles = 1024;
 
 ConnectionSettings connection_settings(const BrokerConfig& config) {
   return {.max_frame_bytes = static_cast<size_t>(config.socket_request_max_bytes),
@@ -67,7 +69,8 @@ struct Broker::Parts {
         memory(config.memory_budget_bytes),
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
-        durability(seams.scheduler) {}
+        durability(seams.scheduler),
+        open_files(seams.files, kOpenSealedFiles) {}
 
   Seams seams;
   const BrokerConfig config;
@@ -79,6 +82,7 @@ struct Broker::Parts {
   NoThrottle throttle;
   std::atomic<uint64_t> watcher_ids{1};
   FileSyncService durability;
+  OpenFiles open_files;  // before the partitions, whose logs use it to their end
   HostedPartitions hosted;
   std::unique_ptr<PartitionKeeper> keeper;
   std::unique_ptr<EmbeddedStore> store;
@@ -128,7 +132,7 @@ Task<Status> Broker::Parts::open_storage() {
   EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
   // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
   if (!first.identity().cluster_id.is_zero()) store_options.expectation = StoreExpectation::must_exist;
-  keeper = std::make_unique<PartitionKeeper>(seams, config, durability, hosted, std::move(directories));
+  keeper = std::make_unique<PartitionKeeper>(seams, config, durability, open_files, hosted, std::move(directories));
   NARU_CO_TRY(co_await keeper->list_folders());
   NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
   co_return Status();
@@ -204,7 +208,7 @@ Task<Status> Broker::stop() {
   }
   co_await parts.background.join();
   Status closed;
-  if (parts.controller) closed = co_await parts.keeper->close();
+  if (parts.keeper) closed = co_await parts.keeper->close();
   if (parts.store) {
     const Status store_closed = co_await parts.store->close();
     if (closed.ok()) closed = store_closed;

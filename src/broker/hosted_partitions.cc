@@ -68,7 +68,7 @@ size_t HostedPartitions::offline_count() const {
   const std::scoped_lock lock(mutex_);
   size_t count = 0;
   for (const auto& [id, topic] : by_id_) {
-    for (const auto& [index, hosted] : topic.partitions) count += hosted.offline_reason.ok() ? 0 : 1;
+    for (const auto& [index, hosted] : topic.partitions) count += !hosted || hosted.partition->offline() ? 1 : 0;
   }
   return count;
 }

@@ -38,7 +38,7 @@ class HostedPartitions {
   HostedPartition remove(const Uuid& topic_id, PartitionIndex index);
   void set_config(const Uuid& topic_id, const std::shared_ptr<const TopicConfig>& config);
 
-  // Those that belong here and could not be opened.
+  // Those that belong here and are not served, because their log could not be opened or went offline.
   size_t offline_count() const;
   // Those that are served.
   std::vector<std::shared_ptr<Partition>> all() const;

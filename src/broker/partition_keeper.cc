@@ -9,9 +9,6 @@
 namespace naru {
 namespace {
 
-// Open sealed segments, in the whole process. Active segments come on top: one per partition.
-constexpr size_t kOpenSealedFiles = 1024;
-
 bool hosts(const std::vector<BrokerId>& replicas, BrokerId self) {
   return std::ranges::find(replicas, self) != replicas.end();
 }
@@ -19,13 +16,14 @@ bool hosts(const std::vector<BrokerId>& replicas, BrokerId self) {
 }  // namespace
 
 PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability,
-                                 HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories)
+                                 OpenFiles& open_files, HostedPartitions& hosted,
+                                 std::vector<std::unique_ptr<LogDirectory>> directories)
     : seams_(seams),
       config_(config),
       partition_services_{.clock = seams.clock, .scheduler = seams.scheduler, .durability = durability},
       hosted_(hosted),
       directories_(std::move(directories)),
-      open_files_(seams.files, kOpenSealedFiles) {}
+      open_files_(open_files) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -169,9 +167,20 @@ Task<Status> PartitionKeeper::close() {
   }
   if (!all_closed) co_return error(ErrorCode::io_error, "not every log could be closed; the next start will recover them");
   co_return co_await on_worker(seams_.scheduler, [this]() -> Status {
-    for (const auto& directory : directories_) NARU_TRY(directory->mark_clean_shutdown());
+    const std::scoped_lock lock(folders_mutex_);
+    for (const auto& directory : directories_) {
+      if (every_log_is_closed(*directory)) NARU_TRY(directory->mark_clean_shutdown());
+    }
     return {};
   });
+}
+
+// A log that was never opened, because it refused or belongs to no topic, is as it was when the broker started.
+bool PartitionKeeper::every_log_is_closed(const LogDirectory& directory) const {
+  return directory.was_clean_shutdown() || std::ranges::all_of(folders_, [&](const auto& folder) {
+           const auto& [key, location] = folder;
+           return location.directory != &directory || hosted_.find(key.first, key.second);
+         });
 }
 
 }  // namespace naru

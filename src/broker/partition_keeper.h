@@ -21,8 +21,8 @@ namespace naru {
 // Thread-safe; one follow() at a time does the work, others wait for their turn.
 class PartitionKeeper {
  public:
-  PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability, HostedPartitions& hosted,
-                  std::vector<std::unique_ptr<LogDirectory>> directories);
+  PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability, OpenFiles& open_files,
+                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories);
 
   // Reads which partitions the data folders hold. Once, before follow(). Refuses a partition that is in two folders.
   Task<Status> list_folders();
@@ -35,7 +35,7 @@ class PartitionKeeper {
   // The result: topics whose recorded deletion is done on this broker.
   Task<std::vector<Uuid>> follow(MetadataImagePtr image);
 
-  // Closes every log and leaves the clean-shutdown mark, if all of them could be closed in order.
+  // Closes every log and leaves the clean-shutdown mark where it is true: every log in the folder was closed in order.
   Task<Status> close();
 
  private:
@@ -52,13 +52,14 @@ class PartitionKeeper {
   Task<bool> delete_topic(const DeletedTopic& topic);
   Task<Status> delete_partition(const DeletedTopic& topic, PartitionIndex index);
   void warn_of_strays(const MetadataImage& image);
+  bool every_log_is_closed(const LogDirectory& directory) const;
 
   Seams seams_;
   const BrokerConfig& config_;
   PartitionServices partition_services_;
   HostedPartitions& hosted_;
   std::vector<std::unique_ptr<LogDirectory>> directories_;
-  OpenFiles open_files_;
+  OpenFiles& open_files_;
 
   AsyncMutex one_at_a_time_;
   std::mutex folders_mutex_;  // held on workers; LogDirectory is not thread-safe either

@@ -1,4 +1,4 @@
-// From frames to handlers: header, version check, authorization of nothing yet, answer in order, times and slow requests.
+// From frames to handlers: header, version check, answer, times, slow requests, throttling.
 #pragma once
 
 #include <memory>

@@ -86,8 +86,8 @@ constexpr std::array kRows{
 
     row(malformed_request, 42, "MALFORMED_REQUEST", kFinal, kNo, warn, "the bytes are not a request"),
     row(io_error, 56, "IO_ERROR", kRetry, kMaybe, error, "the operating system reported an I/O error"),
-    row(disk_full, 56, "DISK_FULL", kRetry, kNo, error, "no space is left in the data folder"),
-    row(too_many_open_files, 56, "TOO_MANY_OPEN_FILES", kRetry, kNo, error, "the process has no file descriptor left"),
+    row(disk_full, 56, "DISK_FULL", kRetry, kMaybe, error, "no space is left in the data folder"),
+    row(too_many_open_files, 56, "TOO_MANY_OPEN_FILES", kRetry, kMaybe, error, "the process has no file descriptor left"),
     row(not_found, 3, "NOT_FOUND", kRetry, kNo, info, "it does not exist"),
     row(already_exists, -1, "ALREADY_EXISTS", kFinal, kNo, info, "it exists already"),
     row(corrupt_data, 56, "CORRUPT_DATA", kFinal, kNo, error, "stored bytes are damaged"),
@@ -97,7 +97,7 @@ constexpr std::array kRows{
     row(shutting_down, 6, "SHUTTING_DOWN", kRetry, kMaybe, info, "the broker is shutting down"),
     row(unavailable, 7, "UNAVAILABLE", kRetry, kMaybe, warn, "the coordination store did not answer"),
     row(version_conflict, 7, "VERSION_CONFLICT", kRetry, kNo, debug, "somebody else changed it first"),
-    row(log_offline, 56, "LOG_OFFLINE", kRetry, kNo, error, "the log is offline after a failed write or sync"),
+    row(log_offline, 56, "LOG_OFFLINE", kRetry, kMaybe, error, "the log is offline after a failed write or sync"),
     row(out_of_memory_budget, 7, "OUT_OF_MEMORY_BUDGET", kRetry, kNo, warn, "the memory budget is used up"),
 };
 

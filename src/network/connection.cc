@@ -120,7 +120,7 @@ void Connection::resume_reading() {
 }
 
 void Connection::watch_half_read_frame() {
-  const bool half_read = frames_.pending_frame_bytes().has_value();
+  const bool half_read = frames_.in_the_middle();
   if (!half_read && frame_timer_running_) {
     environment_.scheduler.cancel_timer(frame_timer_);
     frame_timer_running_ = false;
@@ -136,7 +136,7 @@ void Connection::watch_half_read_frame() {
           self->frame_timer_running_ = false;
           if (self->closed_) return;
           // Time in which the connection was not allowed to read is not the client's.
-          const bool same_frame = self->next_slot_ == waiting_for_slot && self->frames_.pending_frame_bytes();
+          const bool same_frame = self->next_slot_ == waiting_for_slot && self->frames_.in_the_middle();
           if (same_frame && self->may_read()) return self->close("a request was not complete after the frame timeout");
           self->watch_half_read_frame();
         });

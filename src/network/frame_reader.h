@@ -31,6 +31,9 @@ class FrameReader {
   // The next whole frame, if there is one.
   Next next();
 
+  // Whether a frame has begun and is not whole.
+  bool in_the_middle() const { return block_ != nullptr && unread() > 0; }
+
   // The size of the frame that has begun but is not whole, as far as it is known: what to pay for before reading on.
   std::optional<size_t> pending_frame_bytes() const;
 

@@ -123,6 +123,7 @@ void Partition::on_sync_failed(const Status& reason) {
 
 void Partition::go_offline(const Status& cause) {
   log_error("partition", "{} goes offline until the broker is restarted: {}", identity_.to_string(), cause.to_string());
+  offline_.store(true, std::memory_order_relaxed);
   const Status reason(ErrorCode::log_offline, cause.message());
   stop_serving(reason);
   fail_waiters(reason);

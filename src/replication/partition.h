@@ -1,9 +1,10 @@
 // A partition on this broker: its log, the leader's core, and those who wait, all on one strand.
 //
 // Any thread may call the public functions; the work happens inside the strand (async/strand.h), on the calling thread if
-// the strand is free. Nobody is told anything inside the strand: waiters are resumed after it is left.
+// the strand is free. Whoever waits is told inside the strand and resumed after it is left.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -119,6 +120,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed.
   Task<Status> close(Status reason);
 
+  // Whether a disk error has taken the log offline. Any thread.
+  bool offline() const { return offline_.load(std::memory_order_relaxed); }
+
   // DurableLog, called by the durability service.
   void run_in_strand(UniqueFunction<void()> work) override { strand_.run(std::move(work)); }
   PartitionLog& log() override { return *log_; }
@@ -151,6 +155,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   std::unique_ptr<PartitionLog> log_;
   PartitionLeader leader_;
   Status availability_;  // not ok: offline, deleted or closed, for good
+  std::atomic<bool> offline_{false};
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;
   uint64_t told_committed_bytes_ = 0;

@@ -35,7 +35,11 @@ int main(int argc, char** argv) {
   server->add_option("--set", flags.set, "Any configuration key: key=value; may be repeated")->take_all();
   server->footer("Every key is also an environment variable: node.id is NARU_NODE_ID. All keys: docs/configuration.md");
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;  // 0: help or version was asked for
+  }
   flags.environment = environment();
   return naru::run_server(flags, NARU_VERSION);
 }
