@@ -1,7 +1,7 @@
 // Structured cancellation: whoever starts work can ask it to stop; the work decides where it can.
 //
-// A CancelSource is owned by the scope that starts the work, a CancelToken is handed down. Waiting primitives (sleeping,
-// OneShot) take a token and answer ErrorCode::cancelled. Asking twice does nothing; asking is thread-safe.
+// A CancelSource is owned by the scope that starts the work, a CancelToken is handed down. Waiting primitives
+// (sleeping, OneShot) take a token and answer ErrorCode::cancelled. Asking twice does nothing; asking is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ class CancelSource {
 };
 
 // Calls `function` once when the token is cancelled, on the cancelling thread; at once if it already is.
-// After the destructor returned, the function is not running and never will; do not destroy it from inside the function.
+// After the destructor returned, the function is not running and never will; do not destroy it from inside the
+// function.
 class CancelCallback {
  public:
   CancelCallback(const CancelToken& token, UniqueFunction<void()> function);

@@ -1,8 +1,8 @@
 // OneShot<T>: a value that is set once, from any thread, and awaited once by one coroutine.
 //
-// The bridge between events and coroutines: a strand's event, a timer or a worker sets it, a Task awaits it. The waiter is
-// resumed through the ready queue, so never inside a strand. The OneShot must outlive both sides; set() does not touch
-// it any more once the waiter can run.
+// The bridge between events and coroutines: a strand's event, a timer or a worker sets it, a Task awaits it. The waiter
+// is resumed through the ready queue, so never inside a strand. The OneShot must outlive both sides; set() does not
+// touch it any more once the waiter can run.
 #pragma once
 
 #include <atomic>

@@ -46,10 +46,11 @@ void resume_when_ready(std::coroutine_handle<> coroutine) {
   drain();
 }
 
-
 namespace detail {
 
-void enter_strand() { ++thread_state.strands_held; }
+void enter_strand() {
+  ++thread_state.strands_held;
+}
 
 void leave_strand() {
   NARU_ASSERT(thread_state.strands_held > 0, "left a strand that was not entered");

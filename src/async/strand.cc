@@ -21,7 +21,8 @@ void Strand::run(StrandEvent* event) {
   StrandEvent* seen = state_.load(std::memory_order_relaxed);
   for (;;) {
     if (seen == nullptr) {
-      if (state_.compare_exchange_weak(seen, busy_marker(), std::memory_order_acquire, std::memory_order_relaxed)) break;
+      if (state_.compare_exchange_weak(seen, busy_marker(), std::memory_order_acquire, std::memory_order_relaxed))
+        break;
       continue;
     }
     event->next = seen == busy_marker() ? nullptr : seen;
@@ -30,7 +31,8 @@ void Strand::run(StrandEvent* event) {
 
   detail::enter_strand();
   event->run(event);
-  // An event may destroy the object that owns this strand only after run() returned on every thread, so `this` is valid.
+  // An event may destroy the object that owns this strand only after run() returned on every thread, so `this` is
+  // valid.
   for (;;) {
     StrandEvent* expected = busy_marker();
     if (state_.compare_exchange_strong(expected, nullptr, std::memory_order_release, std::memory_order_relaxed)) break;

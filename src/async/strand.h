@@ -16,7 +16,8 @@
 
 namespace naru {
 
-// An event that is its own queue node. It usually lives in a coroutine frame, so that entering a strand allocates nothing.
+// An event that is its own queue node. It usually lives in a coroutine frame, so that entering a strand allocates
+// nothing.
 struct StrandEvent {
   void (*run)(StrandEvent* self) = nullptr;
   StrandEvent* next = nullptr;

@@ -1,9 +1,9 @@
 // Task<T>: a coroutine that starts when it is awaited and resumes its awaiter when it is done.
 //
 // A task is owned by whoever awaits it (structured): there is no detached task, except through TaskGroup, which is
-// joined. Parameters of a coroutine are taken by value, or outlive it: a reference to a temporary dangles after the first
-// suspension. Lambdas with captures are not coroutines here; pass what they need as parameters.
-// Exceptions do not cross tasks: one that escapes ends the process, because nothing of ours throws.
+// joined. Parameters of a coroutine are taken by value, or outlive it: a reference to a temporary dangles after the
+// first suspension. Lambdas with captures are not coroutines here; pass what they need as parameters. Exceptions do not
+// cross tasks: one that escapes ends the process, because nothing of ours throws.
 #pragma once
 
 #include <coroutine>

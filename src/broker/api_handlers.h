@@ -1,7 +1,7 @@
 // The handlers, one per API; the body of each lives in handlers/<api>_handler.cc.
 //
-// A handler decodes its request, authorizes, asks the core, and encodes the response. It runs on the connection's loop up to
-// its first suspension, so that requests of one connection reach a partition in their order.
+// A handler decodes its request, authorizes, asks the core, and encodes the response. It runs on the connection's loop
+// up to its first suspension, so that requests of one connection reach a partition in their order.
 #pragma once
 
 #include "async/task.h"
@@ -14,7 +14,7 @@ namespace naru {
 
 using ApiHandler = Task<Response>(const BrokerServices&, const RequestContext&, kafka::WireReader&);
 
-ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, handle_api_versions, handle_create_topics,
-    handle_delete_topics;
+ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, handle_api_versions,
+    handle_create_topics, handle_delete_topics;
 
 }  // namespace naru

@@ -105,9 +105,15 @@ struct Broker::Parts {
 Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Broker::~Broker() = default;
 
-const std::vector<Broker::Door>& Broker::doors() const { return parts_->doors; }
-Uuid Broker::cluster_id() const { return parts_->metadata.current()->cluster().cluster_id; }
-MetricsRegistry& Broker::metrics() { return parts_->metrics; }
+const std::vector<Broker::Door>& Broker::doors() const {
+  return parts_->doors;
+}
+Uuid Broker::cluster_id() const {
+  return parts_->metadata.current()->cluster().cluster_id;
+}
+MetricsRegistry& Broker::metrics() {
+  return parts_->metrics;
+}
 
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
   std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config))));
@@ -178,13 +184,15 @@ Status Broker::Parts::open_doors() {
                                   .controller = *controller,
                                   .watcher_ids = watcher_ids});
   dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
-  server = std::make_unique<ConnectionServer>(seams, memory, *dispatcher, connection_settings(config), server_limits(config));
+  server = std::make_unique<ConnectionServer>(seams, memory, *dispatcher, connection_settings(config),
+                                              server_limits(config));
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });
   for (const ListenerConfig& listener : config.listeners) {
     auto bound = server->listen(listener.name, listener.bind);
     if (!bound) {
-      return error(bound.error().code(), "cannot listen on {}: {}; is another broker running? --kafka HOST:PORT chooses another address",
+      return error(bound.error().code(),
+                   "cannot listen on {}: {}; is another broker running? --kafka HOST:PORT chooses another address",
                    listener.bind.to_string(), bound.error().message());
     }
     doors.push_back({listener.name, *bound});

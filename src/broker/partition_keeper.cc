@@ -31,7 +31,8 @@ Task<Status> PartitionKeeper::list_folders() {
     for (const auto& directory : directories_) {
       NARU_TRY_ASSIGN(const auto found, directory->partitions());
       for (const PartitionFolder& folder : found) {
-        const auto [at, added] = folders_.try_emplace({folder.topic_id, folder.partition}, Location{directory.get(), folder.path});
+        const auto [at, added] =
+            folders_.try_emplace({folder.topic_id, folder.partition}, Location{directory.get(), folder.path});
         if (!added) {
           return error(ErrorCode::corrupt_data,
                        "{} and {} hold the same partition; move the older one out of the data folder", at->second.path,
@@ -86,7 +87,8 @@ Task<void> PartitionKeeper::open_partition(PartitionIdentity identity, LeaderEpo
   auto log = co_await open_log(identity, *config);
   if (!log) {
     log_error("partition", "{} is offline: {}", identity.to_string(), log.error().to_string());
-    hosted_.add(identity, {.config = std::move(config), .offline_reason = Status(ErrorCode::log_offline, log.error().message())});
+    hosted_.add(identity,
+                {.config = std::move(config), .offline_reason = Status(ErrorCode::log_offline, log.error().message())});
     co_return;
   }
   auto partition = std::make_shared<Partition>(identity, std::move(*log), config_.node_id, leader_epoch, *config,
@@ -152,7 +154,8 @@ void PartitionKeeper::warn_of_strays(const MetadataImage& image) {
   const std::scoped_lock lock(folders_mutex_);
   for (const auto& [key, location] : folders_) {
     if (image.find_topic(key.first) != nullptr) continue;
-    log_warn("partition", "{} belongs to no known topic and is left alone; remove it by hand if it is not needed", location.path);
+    log_warn("partition", "{} belongs to no known topic and is left alone; remove it by hand if it is not needed",
+             location.path);
   }
 }
 
@@ -165,7 +168,8 @@ Task<Status> PartitionKeeper::close() {
     all_closed = false;
     log_error("partition", "{} was not closed in order: {}", partition->identity().to_string(), status.to_string());
   }
-  if (!all_closed) co_return error(ErrorCode::io_error, "not every log could be closed; the next start will recover them");
+  if (!all_closed)
+    co_return error(ErrorCode::io_error, "not every log could be closed; the next start will recover them");
   co_return co_await on_worker(seams_.scheduler, [this]() -> Status {
     const std::scoped_lock lock(folders_mutex_);
     for (const auto& directory : directories_) {

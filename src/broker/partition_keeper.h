@@ -46,7 +46,8 @@ class PartitionKeeper {
   };
 
   Task<void> open_missing(const MetadataImage& image);
-  Task<void> open_partition(PartitionIdentity identity, LeaderEpoch leader_epoch, std::shared_ptr<const TopicConfig> config);
+  Task<void> open_partition(PartitionIdentity identity, LeaderEpoch leader_epoch,
+                            std::shared_ptr<const TopicConfig> config);
   Task<Result<std::unique_ptr<PartitionLog>>> open_log(const PartitionIdentity& identity, const TopicConfig& config);
   Result<Location> locate_or_create(const PartitionIdentity& identity);
   Task<bool> delete_topic(const DeletedTopic& topic);

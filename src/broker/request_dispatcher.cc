@@ -29,14 +29,17 @@ constexpr std::array kHandlers{
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");
 
-ApiHandler* find_handler(const kafka::ApiRow& api) { return kHandlers[&api - kafka::kApiTable.data()].handler; }
+ApiHandler* find_handler(const kafka::ApiRow& api) {
+  return kHandlers[&api - kafka::kApiTable.data()].handler;
+}
 
 // KIP-511: a client that is newer than we are learns our range from a version 0 answer.
 Response refuse_newer_api_versions(int32_t correlation_id) {
   const kafka::ApiRow& row = kafka::api_row(kafka::ApiKey::api_versions);
   kafka::ApiVersionsResponse response;
   response.error_code = ErrorCode::unsupported_version;
-  response.api_keys = {{.api_key = std::to_underlying(row.key), .min_version = row.min_version, .max_version = row.max_version}};
+  response.api_keys = {
+      {.api_key = std::to_underlying(row.key), .min_version = row.min_version, .max_version = row.max_version}};
   return assemble_response(kafka::encode_response_frame(response, 0, correlation_id), {});
 }
 
@@ -87,7 +90,8 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
   const uint64_t bytes_out = size_of(response);
   metrics_.record(*header.api, times.total(), request.frame.size(), bytes_out);
   slow_requests_.observe(context.api.name, describe_client(context), times, now);
-  if (const Milliseconds delay = services_.throttle.delay(context, request.frame.size(), bytes_out); delay > Milliseconds(0)) {
+  if (const Milliseconds delay = services_.throttle.delay(context, request.frame.size(), bytes_out);
+      delay > Milliseconds(0)) {
     context.connection->mute_until(now + delay);
   }
   co_return response;

@@ -16,7 +16,8 @@ class RequestMetrics {
     for (const kafka::ApiRow& api : kafka::kApiTable) {
       const MetricLabels labels{{"api", std::string(api.name)}};
       rows_.emplace(api.key,
-                    Row{registry.histogram("naru_request_seconds", "Time from a request's last byte to its answer", kLatencyScale, labels),
+                    Row{registry.histogram("naru_request_seconds", "Time from a request's last byte to its answer",
+                                           kLatencyScale, labels),
                         registry.counter("naru_request_bytes_total", "Bytes of requests", labels),
                         registry.counter("naru_response_bytes_total", "Bytes of responses", labels)});
     }

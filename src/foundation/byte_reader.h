@@ -1,4 +1,5 @@
-// Reads untrusted bytes. The first error sticks: after it every read yields zero or empty, and ok() is asked once at the end.
+// Reads untrusted bytes. The first error sticks: after it every read yields zero or empty, and ok() is asked once at
+// the end.
 #pragma once
 
 #include <concepts>

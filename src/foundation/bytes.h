@@ -19,7 +19,11 @@ inline BytesView as_bytes(std::string_view text) {
 inline std::string_view as_text(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-inline void append_bytes(Bytes& to, BytesView from) { to.insert(to.end(), from.begin(), from.end()); }
-inline bool equal_bytes(BytesView a, BytesView b) { return as_text(a) == as_text(b); }
+inline void append_bytes(Bytes& to, BytesView from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+inline bool equal_bytes(BytesView a, BytesView b) {
+  return as_text(a) == as_text(b);
+}
 
 }  // namespace naru

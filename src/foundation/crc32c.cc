@@ -7,7 +7,9 @@
 
 namespace naru {
 
-uint32_t crc32c(BytesView bytes) { return crc32c_extend(0, bytes); }
+uint32_t crc32c(BytesView bytes) {
+  return crc32c_extend(0, bytes);
+}
 
 uint32_t crc32c_extend(uint32_t crc, BytesView bytes) {
   // The library takes an int length and a non-const pointer that it only reads.

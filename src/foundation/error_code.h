@@ -65,9 +65,9 @@ enum class ErrorCode : int16_t {
   io_error = 1001,           // the disk or the network said no; the outcome of a write is unknown
   disk_full = 1002,
   too_many_open_files = 1003,
-  not_found = 1004,      // it does not exist: never used for "could not read"
+  not_found = 1004,  // it does not exist: never used for "could not read"
   already_exists = 1005,
-  corrupt_data = 1006,   // bytes on disk whose checksum or shape is wrong
+  corrupt_data = 1006,        // bytes on disk whose checksum or shape is wrong
   unsupported_format = 1007,  // bytes on disk written by a newer Naru, or not by Naru at all
   invalid_argument = 1008,    // a value from a person: flag, file, environment
   cancelled = 1009,
@@ -82,16 +82,18 @@ enum class LogLevel : uint8_t { debug, info, warn, error };
 
 struct ErrorRow {
   ErrorCode code;
-  int16_t wire_code;          // what a Kafka client is told
-  std::string_view name;      // Kafka's spelling, or ours
-  bool retriable;             // a client may send the same request again
-  bool maybe_persisted;       // the effect may nevertheless be, or become, durable
-  LogLevel level;             // how loudly the broker mentions it
-  std::string_view meaning;   // one line for a person
+  int16_t wire_code;         // what a Kafka client is told
+  std::string_view name;     // Kafka's spelling, or ours
+  bool retriable;            // a client may send the same request again
+  bool maybe_persisted;      // the effect may nevertheless be, or become, durable
+  LogLevel level;            // how loudly the broker mentions it
+  std::string_view meaning;  // one line for a person
 };
 
 const ErrorRow& describe(ErrorCode code);
 std::span<const ErrorRow> error_table();
-inline int16_t wire_code(ErrorCode code) { return describe(code).wire_code; }
+inline int16_t wire_code(ErrorCode code) {
+  return describe(code).wire_code;
+}
 
 }  // namespace naru

@@ -25,12 +25,14 @@ constexpr std::array kRows{
     row(unknown_server_error, kOwn, "UNKNOWN_SERVER_ERROR", kFinal, kMaybe, error, "a bug in the broker"),
     row(none, kOwn, "NONE", kFinal, kNo, debug, "no error"),
     row(offset_out_of_range, kOwn, "OFFSET_OUT_OF_RANGE", kFinal, kNo, debug, "the offset is outside of the log"),
-    row(corrupt_message, kOwn, "CORRUPT_MESSAGE", kRetry, kNo, warn, "a batch's checksum or size does not match its bytes"),
+    row(corrupt_message, kOwn, "CORRUPT_MESSAGE", kRetry, kNo, warn,
+        "a batch's checksum or size does not match its bytes"),
     row(unknown_topic_or_partition, kOwn, "UNKNOWN_TOPIC_OR_PARTITION", kRetry, kNo, debug,
         "this broker does not host this partition"),
     row(invalid_fetch_size, kOwn, "INVALID_FETCH_SIZE", kFinal, kNo, info, "a fetch size is negative"),
     row(leader_not_available, kOwn, "LEADER_NOT_AVAILABLE", kRetry, kNo, info, "no leader is elected yet"),
-    row(not_leader_or_follower, kOwn, "NOT_LEADER_OR_FOLLOWER", kRetry, kNo, info, "this broker does not lead the partition"),
+    row(not_leader_or_follower, kOwn, "NOT_LEADER_OR_FOLLOWER", kRetry, kNo, info,
+        "this broker does not lead the partition"),
     row(request_timed_out, kOwn, "REQUEST_TIMED_OUT", kRetry, kMaybe, info, "the request took longer than it allowed"),
     row(broker_not_available, kOwn, "BROKER_NOT_AVAILABLE", kFinal, kNo, info, "the broker is not available"),
     row(replica_not_available, kOwn, "REPLICA_NOT_AVAILABLE", kRetry, kNo, info, "the replica is not available"),
@@ -43,12 +45,14 @@ constexpr std::array kRows{
     row(not_enough_replicas_after_append, kOwn, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", kRetry, kMaybe, warn,
         "written, but on fewer in-sync replicas than min.insync.replicas"),
     row(invalid_required_acks, kOwn, "INVALID_REQUIRED_ACKS", kFinal, kNo, info, "acks is not -1, 0 or 1"),
-    row(topic_authorization_failed, kOwn, "TOPIC_AUTHORIZATION_FAILED", kFinal, kNo, info, "not authorized for the topic"),
+    row(topic_authorization_failed, kOwn, "TOPIC_AUTHORIZATION_FAILED", kFinal, kNo, info,
+        "not authorized for the topic"),
     row(cluster_authorization_failed, kOwn, "CLUSTER_AUTHORIZATION_FAILED", kFinal, kNo, info,
         "not authorized for the cluster"),
     row(invalid_timestamp, kOwn, "INVALID_TIMESTAMP", kFinal, kNo, info,
         "a record's timestamp is outside of message.timestamp.before/after.max.ms"),
-    row(unsupported_version, kOwn, "UNSUPPORTED_VERSION", kFinal, kNo, info, "this version of the API is not supported"),
+    row(unsupported_version, kOwn, "UNSUPPORTED_VERSION", kFinal, kNo, info,
+        "this version of the API is not supported"),
     row(topic_already_exists, kOwn, "TOPIC_ALREADY_EXISTS", kFinal, kNo, info, "a topic of this name exists"),
     row(invalid_partitions, kOwn, "INVALID_PARTITIONS", kFinal, kNo, info, "the number of partitions is not allowed"),
     row(invalid_replication_factor, kOwn, "INVALID_REPLICATION_FACTOR", kFinal, kNo, info,
@@ -63,12 +67,15 @@ constexpr std::array kRows{
         "a producer's sequence number has a gap"),
     row(duplicate_sequence_number, kOwn, "DUPLICATE_SEQUENCE_NUMBER", kFinal, kMaybe, info, "already stored"),
     row(invalid_producer_epoch, kOwn, "INVALID_PRODUCER_EPOCH", kFinal, kNo, info, "a newer producer has this id"),
-    row(invalid_txn_state, kOwn, "INVALID_TXN_STATE", kFinal, kNo, info, "not allowed in this state of the transaction"),
+    row(invalid_txn_state, kOwn, "INVALID_TXN_STATE", kFinal, kNo, info,
+        "not allowed in this state of the transaction"),
     row(transactional_id_authorization_failed, kOwn, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", kFinal, kNo, info,
         "not authorized for the transactional id"),
-    row(kafka_storage_error, kOwn, "KAFKA_STORAGE_ERROR", kRetry, kMaybe, error, "the log is offline after a disk error"),
+    row(kafka_storage_error, kOwn, "KAFKA_STORAGE_ERROR", kRetry, kMaybe, error,
+        "the log is offline after a disk error"),
     row(unknown_producer_id, kOwn, "UNKNOWN_PRODUCER_ID", kFinal, kNo, info, "no state is known for the producer id"),
-    row(fetch_session_id_not_found, kOwn, "FETCH_SESSION_ID_NOT_FOUND", kRetry, kNo, debug, "the fetch session is gone"),
+    row(fetch_session_id_not_found, kOwn, "FETCH_SESSION_ID_NOT_FOUND", kRetry, kNo, debug,
+        "the fetch session is gone"),
     row(invalid_fetch_session_epoch, kOwn, "INVALID_FETCH_SESSION_EPOCH", kRetry, kNo, info,
         "the fetch session's epoch is not the next one"),
     row(listener_not_found, kOwn, "LISTENER_NOT_FOUND", kRetry, kNo, info, "the leader has no such listener"),
@@ -87,7 +94,8 @@ constexpr std::array kRows{
     row(malformed_request, 42, "MALFORMED_REQUEST", kFinal, kNo, warn, "the bytes are not a request"),
     row(io_error, 56, "IO_ERROR", kRetry, kMaybe, error, "the operating system reported an I/O error"),
     row(disk_full, 56, "DISK_FULL", kRetry, kMaybe, error, "no space is left in the data folder"),
-    row(too_many_open_files, 56, "TOO_MANY_OPEN_FILES", kRetry, kMaybe, error, "the process has no file descriptor left"),
+    row(too_many_open_files, 56, "TOO_MANY_OPEN_FILES", kRetry, kMaybe, error,
+        "the process has no file descriptor left"),
     row(not_found, 3, "NOT_FOUND", kRetry, kNo, info, "it does not exist"),
     row(already_exists, -1, "ALREADY_EXISTS", kFinal, kNo, info, "it exists already"),
     row(corrupt_data, 56, "CORRUPT_DATA", kFinal, kNo, error, "stored bytes are damaged"),
@@ -103,7 +111,9 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const ErrorRow> error_table() { return kRows; }
+std::span<const ErrorRow> error_table() {
+  return kRows;
+}
 
 const ErrorRow& describe(ErrorCode code) {
   const auto* found = std::ranges::find(kRows, code, &ErrorRow::code);

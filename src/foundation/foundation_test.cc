@@ -13,7 +13,9 @@
 namespace naru {
 namespace {
 
-TEST(Crc32c, MatchesThePublishedCheckValue) { EXPECT_EQ(crc32c(as_bytes("123456789")), 0xE3069283u); }
+TEST(Crc32c, MatchesThePublishedCheckValue) {
+  EXPECT_EQ(crc32c(as_bytes("123456789")), 0xE3069283u);
+}
 
 TEST(Crc32c, ExtendingEqualsOneGo) {
   EXPECT_EQ(crc32c_extend(crc32c(as_bytes("1234")), as_bytes("56789")), crc32c(as_bytes("123456789")));
@@ -45,11 +47,9 @@ TEST(Uuid, ParseIsTheInverseAndRefusesAnythingElse) {
 }
 
 TEST(Varint, RoundTripsTheEdges) {
-  for (const int64_t value : std::initializer_list<int64_t>{0, 1, -1, 63, -64, 64, 300, -301,
-                                                            std::numeric_limits<int32_t>::max(),
-                                                            std::numeric_limits<int32_t>::min(),
-                                                            std::numeric_limits<int64_t>::max(),
-                                                            std::numeric_limits<int64_t>::min()}) {
+  for (const int64_t value : std::initializer_list<int64_t>{
+           0, 1, -1, 63, -64, 64, 300, -301, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min(),
+           std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
     Bytes bytes;
     ByteWriter(bytes).write_varlong(value);
     ByteReader reader(bytes);

@@ -10,10 +10,14 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -30,9 +34,15 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
-void silence_log() { logger().set_level(spdlog::level::off); }
-void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
+bool log_enabled(LogLevel level) {
+  return logger().should_log(to_spdlog(level));
+}
+void silence_log() {
+  logger().set_level(spdlog::level::off);
+}
+void set_log_level(LogLevel level) {
+  logger().set_level(to_spdlog(level));
+}
 
 void write_log_line(LogLevel level, std::string_view component, std::string_view sentence) {
   logger().log(to_spdlog(level), "{}: {}", component, sentence);

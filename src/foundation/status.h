@@ -43,7 +43,9 @@ template <class... Args>
 std::unexpected<Status> failure(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   return std::unexpected(error(code, format, std::forward<Args>(args)...));
 }
-inline std::unexpected<Status> failure(Status status) { return std::unexpected(std::move(status)); }
+inline std::unexpected<Status> failure(Status status) {
+  return std::unexpected(std::move(status));
+}
 
 // A value whose failure has been looked at: makes dropping one on purpose visible.
 inline void ignore(const Status&) {}
@@ -51,33 +53,33 @@ inline void ignore(const Status&) {}
 }  // namespace naru
 
 // Returns the error of a Status expression from a function that returns Status or Result<T>.
-#define NARU_TRY(expression)                                                              \
-  do {                                                                                    \
-    if (auto naru_try_status = (expression); !naru_try_status.ok())                       \
-      return ::naru::detail::Propagate{std::move(naru_try_status)};                       \
+#define NARU_TRY(expression)                                        \
+  do {                                                              \
+    if (auto naru_try_status = (expression); !naru_try_status.ok()) \
+      return ::naru::detail::Propagate{std::move(naru_try_status)}; \
   } while (false)
 
 // Binds the value of a Result expression to `declaration`, or returns its error.
 #define NARU_TRY_ASSIGN(declaration, expression) \
   NARU_TRY_ASSIGN_IMPL(NARU_TRY_CONCAT(naru_result_, __LINE__), declaration, expression)
-#define NARU_TRY_ASSIGN_IMPL(result, declaration, expression)                             \
-  auto result = (expression);                                                             \
-  if (!result) return ::naru::detail::Propagate{std::move(result).error()};               \
+#define NARU_TRY_ASSIGN_IMPL(result, declaration, expression)               \
+  auto result = (expression);                                               \
+  if (!result) return ::naru::detail::Propagate{std::move(result).error()}; \
   declaration = std::move(*result)
 #define NARU_TRY_CONCAT(a, b) NARU_TRY_CONCAT_IMPL(a, b)
 #define NARU_TRY_CONCAT_IMPL(a, b) a##b
 
 // The same inside a coroutine (Task<Status> or Task<Result<T>>).
-#define NARU_CO_TRY(expression)                                                           \
-  do {                                                                                    \
-    if (auto naru_try_status = (expression); !naru_try_status.ok())                       \
-      co_return ::naru::detail::Propagate{std::move(naru_try_status)};                    \
+#define NARU_CO_TRY(expression)                                        \
+  do {                                                                 \
+    if (auto naru_try_status = (expression); !naru_try_status.ok())    \
+      co_return ::naru::detail::Propagate{std::move(naru_try_status)}; \
   } while (false)
 #define NARU_CO_TRY_ASSIGN(declaration, expression) \
   NARU_CO_TRY_ASSIGN_IMPL(NARU_TRY_CONCAT(naru_result_, __LINE__), declaration, expression)
-#define NARU_CO_TRY_ASSIGN_IMPL(result, declaration, expression)                          \
-  auto result = (expression);                                                             \
-  if (!result) co_return ::naru::detail::Propagate{std::move(result).error()};            \
+#define NARU_CO_TRY_ASSIGN_IMPL(result, declaration, expression)               \
+  auto result = (expression);                                                  \
+  if (!result) co_return ::naru::detail::Propagate{std::move(result).error()}; \
   declaration = std::move(*result)
 
 namespace naru::detail {

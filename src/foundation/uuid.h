@@ -1,4 +1,5 @@
-// 128-bit identifiers of topics, clusters and data folders. Text form: url-safe base64 without padding, as Kafka prints it.
+// 128-bit identifiers of topics, clusters and data folders. Text form: url-safe base64 without padding, as Kafka prints
+// it.
 #pragma once
 
 #include <array>

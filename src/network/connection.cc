@@ -33,7 +33,8 @@ void Connection::start() {
 // ---- input, on the loop
 
 bool Connection::may_read() const {
-  return !closed_ && !input_ended_ && !muted_ && !waiting_for_memory_ && !too_many_in_flight_.load(std::memory_order_acquire);
+  return !closed_ && !input_ended_ && !muted_ && !waiting_for_memory_ &&
+         !too_many_in_flight_.load(std::memory_order_acquire);
 }
 
 void Connection::on_readable() {
@@ -42,10 +43,14 @@ void Connection::on_readable() {
     const MutableBytesView space = frames_.space();
     const IoResult got = stream_->read_some(space);
     switch (got.kind) {
-      case IoResult::Kind::would_block: return;
-      case IoResult::Kind::end_of_stream: return end_input();
-      case IoResult::Kind::failed: return close("");
-      case IoResult::Kind::progress: break;
+      case IoResult::Kind::would_block:
+        return;
+      case IoResult::Kind::end_of_stream:
+        return end_input();
+      case IoResult::Kind::failed:
+        return close("");
+      case IoResult::Kind::progress:
+        break;
     }
     last_activity_ns_.store(environment_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
     frames_.received(got.bytes);
@@ -87,8 +92,8 @@ bool Connection::hand_out_frames() {
   return may_read();
 }
 
-// Pay before reading: a frame larger than a block is only read once there is memory for it. Smaller ones are bounded by the
-// number of requests in flight.
+// Pay before reading: a frame larger than a block is only read once there is memory for it. Smaller ones are bounded by
+// the number of requests in flight.
 bool Connection::pay_for(size_t bytes) {
   if (paid_.bytes() > 0 || bytes <= FrameReader::kBlockSize) return true;
   waiting_for_memory_ = true;
@@ -153,8 +158,8 @@ void Connection::start_idle_timer(MonotonicTime deadline) {
       const MonotonicTime now = self->environment_.clock.now();
       const bool busy = self->in_flight_.load(std::memory_order_acquire) > 0;
       if (!busy && last + self->settings_.idle_timeout <= now) return self->close("idle");
-      self->start_idle_timer(std::max(now + Milliseconds(1), busy ? now + self->settings_.idle_timeout
-                                                                  : last + self->settings_.idle_timeout));
+      self->start_idle_timer(std::max(now + Milliseconds(1),
+                                      busy ? now + self->settings_.idle_timeout : last + self->settings_.idle_timeout));
     });
   });
 }

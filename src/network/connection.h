@@ -1,8 +1,9 @@
 // One client connection: frames in, responses out in the order of the requests.
 //
-// Reading happens on the stream's loop. Responses come from any thread: the thread that has one enters the output strand
-// and sends it itself; only a full socket goes back to the loop. Requests beyond the in-flight limit, or beyond the memory
-// budget, stay in the socket: the connection stops reading until it may go on, and TCP slows the client down.
+// Reading happens on the stream's loop. Responses come from any thread: the thread that has one enters the output
+// strand and sends it itself; only a full socket goes back to the loop. Requests beyond the in-flight limit, or beyond
+// the memory budget, stay in the socket: the connection stops reading until it may go on, and TCP slows the client
+// down.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class Connection;
 struct Request {
   std::shared_ptr<Connection> connection;
   uint64_t slot = 0;
-  SharedBytes frame;  // without its size field
+  SharedBytes frame;   // without its size field
   MemoryLease memory;  // of a large frame
   MonotonicTime received;
 };
@@ -63,7 +64,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
     UniqueFunction<void()> closed;  // called once, on the loop, when the stream is closed
   };
 
-  Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings, Environment environment);
+  Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings,
+             Environment environment);
   ~Connection() override;
 
   void start();  // on the stream's loop
@@ -136,7 +138,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   // Output strand only.
   ResponseQueue responses_;
   OutputBuffer output_;
-  size_t unsent_answers_ = 0;  // count as in flight until the client takes them: that bounds the output
+  size_t unsent_answers_ = 0;                // count as in flight until the client takes them: that bounds the output
   std::optional<std::string> close_reason_;  // of a response that was the last one
   bool output_closed_ = false;
   Strand output_strand_;

@@ -32,13 +32,13 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
     const bool too_many_from_there = per_address_[host] >= limits_.max_connections_per_address;
     if (!stopping && !too_many && !too_many_from_there) {
       const uint64_t id = next_id_++;
-      connection = std::make_shared<Connection>(
-          std::move(stream), listener_name, settings_,
-          Connection::Environment{.clock = seams_.clock,
-                                  .scheduler = seams_.scheduler,
-                                  .memory = memory_,
-                                  .processor = processor_,
-                                  .closed = [this, id, host] { forget(id, host); }});
+      connection =
+          std::make_shared<Connection>(std::move(stream), listener_name, settings_,
+                                       Connection::Environment{.clock = seams_.clock,
+                                                               .scheduler = seams_.scheduler,
+                                                               .memory = memory_,
+                                                               .processor = processor_,
+                                                               .closed = [this, id, host] { forget(id, host); }});
       connections_.emplace(id, connection);
       ++per_address_[host];
     } else if (per_address_[host] == 0) {

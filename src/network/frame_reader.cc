@@ -37,7 +37,8 @@ FrameReader::Next FrameReader::next() {
   }
   const auto size = load_big_endian<int32_t>(block_->bytes.get() + begin_);
   if (size < 0 || static_cast<size_t>(size) > max_frame_bytes_) {
-    return {.error = error(ErrorCode::malformed_request, "a frame of {} bytes; the limit is {}", size, max_frame_bytes_)};
+    return {.error =
+                error(ErrorCode::malformed_request, "a frame of {} bytes; the limit is {}", size, max_frame_bytes_)};
   }
   const size_t total = kSizeField + static_cast<size_t>(size);
   if (unread() < total) return {};

@@ -1,8 +1,8 @@
 // Cuts a byte stream into frames (int32 size + content) without copying what fits into one read. No I/O.
 //
-// Bytes are read into a block; frames are views of it that keep it alive. A frame that does not fit into the rest of the
-// block moves, with what has arrived of it, into a block of its own size. A connection without a half-read frame holds
-// no block at all, which is what makes ten thousand idle connections cheap.
+// Bytes are read into a block; frames are views of it that keep it alive. A frame that does not fit into the rest of
+// the block moves, with what has arrived of it, into a block of its own size. A connection without a half-read frame
+// holds no block at all, which is what makes ten thousand idle connections cheap.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What goes out on a connection: bytes of ours and ranges of files, sent one behind the other without copying the latter.
+// What goes out on a connection: bytes of ours and ranges of files, sent one behind the other without copying the
+// latter.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,12 @@
 namespace naru {
 namespace {
 
-Response marked(std::string_view text) { return Response(Bytes(as_bytes(text).begin(), as_bytes(text).end())); }
-std::string text_of(const Response& response) { return std::string(as_text(std::get<Bytes>(response.chunks.at(0)))); }
+Response marked(std::string_view text) {
+  return Response(Bytes(as_bytes(text).begin(), as_bytes(text).end()));
+}
+std::string text_of(const Response& response) {
+  return std::string(as_text(std::get<Bytes>(response.chunks.at(0))));
+}
 
 TEST(ResponseQueue, HoldsBackWhatIsFinishedTooEarly) {
   ResponseQueue queue;

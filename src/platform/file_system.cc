@@ -5,7 +5,8 @@ namespace naru {
 Result<Bytes> read_whole_file(FileSystem& file_system, const std::string& path, uint64_t limit) {
   NARU_TRY_ASSIGN(const auto file, file_system.open(path, OpenMode::read));
   NARU_TRY_ASSIGN(const uint64_t size, file->size());
-  if (size > limit) return failure(ErrorCode::corrupt_data, "{} has {} bytes, more than the {} expected", path, size, limit);
+  if (size > limit)
+    return failure(ErrorCode::corrupt_data, "{} has {} bytes, more than the {} expected", path, size, limit);
   Bytes content(size);
   NARU_TRY_ASSIGN(const size_t got, file->read_at(0, content));
   content.resize(got);

@@ -1,5 +1,6 @@
 // The seam to disks. Calls are synchronous: those that may block for long (sync_data, cold reads, deleting large files)
-// are made from Scheduler::run_blocking. "Does not exist" is ErrorCode::not_found; any other error means "could not tell".
+// are made from Scheduler::run_blocking. "Does not exist" is ErrorCode::not_found; any other error means "could not
+// tell".
 //
 // What survives a power cut: bytes written before a sync_data that returned ok; names (create, rename, remove) made
 // before a sync_directory of their folder that returned ok. Everything later may be there, not there, or torn.

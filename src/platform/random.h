@@ -13,7 +13,9 @@ class Random {
   virtual uint64_t next() = 0;
 
   // A number in [0, limit), without bias worth speaking of; limit > 0.
-  uint64_t below(uint64_t limit) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64); }
+  uint64_t below(uint64_t limit) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64);
+  }
   bool one_in(uint64_t n) { return below(n) == 0; }
   Uuid uuid() {
     const uint64_t high = next();

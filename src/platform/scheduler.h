@@ -36,7 +36,8 @@ class Scheduler {
   virtual bool cancel_timer(TimerId timer) = 0;
 };
 
-// Runs a blocking function on a worker. The coroutine goes on there, or here if the worker was faster than we could suspend.
+// Runs a blocking function on a worker. The coroutine goes on there, or here if the worker was faster than we could
+// suspend.
 template <class Function>
 Task<std::invoke_result_t<Function>> on_worker(Scheduler& scheduler, Function function) {
   using Value = std::invoke_result_t<Function>;

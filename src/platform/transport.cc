@@ -14,8 +14,10 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   if (colon == std::string_view::npos) return refuse();
   std::string_view host = text.substr(0, colon);
   const std::string_view port = text.substr(colon + 1);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  else if (host.find(':') != std::string_view::npos) return refuse();
+  if (host.starts_with('[') && host.ends_with(']'))
+    host = host.substr(1, host.size() - 2);
+  else if (host.find(':') != std::string_view::npos)
+    return refuse();
 
   Endpoint endpoint;
   endpoint.host = host.empty() ? "0.0.0.0" : std::string(host);

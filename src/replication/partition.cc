@@ -10,7 +10,9 @@ namespace {
 // flush.ms beyond this is "never": the clock could not express the moment.
 constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
 
-ReplicaProgress progress_of(const PartitionLog& log) { return {.log_end = log.end_offset(), .synced_end = log.durable_end()}; }
+ReplicaProgress progress_of(const PartitionLog& log) {
+  return {.log_end = log.end_offset(), .synced_end = log.durable_end()};
+}
 
 }  // namespace
 
@@ -48,7 +50,8 @@ Partition::Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> l
       leader_(self, rules(), {self}, progress_of(*log_)) {}
 
 LeaderRules Partition::rules() const {
-  return {.sync_before_ack = config_.acknowledges_after_sync(), .min_insync_replicas = config_.effective_min_insync_replicas(1)};
+  return {.sync_before_ack = config_.acknowledges_after_sync(),
+          .min_insync_replicas = config_.effective_min_insync_replicas(1)};
 }
 
 void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot) {
@@ -64,7 +67,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
     return refuse(Status(ErrorCode::not_enough_replicas));
   }
 
-  const auto appended = log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
+  const auto appended =
+      log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
   if (!appended) {
     log_error("partition", "{}: append failed: {}", identity_.to_string(), appended.error().to_string());
     refuse(appended.error());
@@ -95,12 +99,14 @@ void Partition::arrange_sync(int64_t records) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
   } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
     flush_timer_running_ = true;
-    services_.scheduler.start_timer(services_.clock.now() + Milliseconds(config_.flush_ms), [self = shared_from_this()] {
-      self->strand_.run([self] {
-        self->flush_timer_running_ = false;
-        if (self->availability_.ok()) self->services_.durability.make_durable(self, self->log_->end_offset());
-      });
-    });
+    services_.scheduler.start_timer(services_.clock.now() + Milliseconds(config_.flush_ms),
+                                    [self = shared_from_this()] {
+                                      self->strand_.run([self] {
+                                        self->flush_timer_running_ = false;
+                                        if (self->availability_.ok())
+                                          self->services_.durability.make_durable(self, self->log_->end_offset());
+                                      });
+                                    });
   }
 }
 
@@ -161,8 +167,8 @@ PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch) const {
   view.log_start_offset = log_->start_offset();
   view.high_watermark = leader_.high_watermark();
   if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch_) {
-    view.status = Status(current_leader_epoch < leader_epoch_ ? ErrorCode::fenced_leader_epoch
-                                                              : ErrorCode::unknown_leader_epoch);
+    view.status =
+        Status(current_leader_epoch < leader_epoch_ ? ErrorCode::fenced_leader_epoch : ErrorCode::unknown_leader_epoch);
   }
   return view;
 }

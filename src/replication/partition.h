@@ -1,7 +1,7 @@
 // A partition on this broker: its log, the leader's core, and those who wait, all on one strand.
 //
-// Any thread may call the public functions; the work happens inside the strand (async/strand.h), on the calling thread if
-// the strand is free. Whoever waits is told inside the strand and resumed after it is left.
+// Any thread may call the public functions; the work happens inside the strand (async/strand.h), on the calling thread
+// if the strand is free. Whoever waits is told inside the strand and resumed after it is left.
 #pragma once
 
 #include <atomic>
@@ -161,7 +161,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   uint64_t told_committed_bytes_ = 0;
   std::map<uint64_t, Watch> watches_;
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
-  Strand strand_;  // last: nothing else is destroyed while somebody is inside
+  Strand strand_;                       // last: nothing else is destroyed while somebody is inside
 };
 
 }  // namespace naru

@@ -6,7 +6,8 @@
 //   flush.messages=1 (our default): an offset counts for a replica once that replica has *synced* it.
 //       acks=1 is due when the leader has synced it; acks=all when every in-sync replica has, which is when the high
 //       watermark passes. So nobody reads, and nobody was promised, what a power cut would take back.
-//   flush.messages>1 (Kafka's rule): an offset counts once it is in the replica's log; no acknowledgement waits for a sync.
+//   flush.messages>1 (Kafka's rule): an offset counts once it is in the replica's log; no acknowledgement waits for a
+//   sync.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +46,8 @@ struct LeaderRules {
 
 class PartitionLeader {
  public:
-  // A leader starts from a recovered log whose content is synced; its high watermark is the end of that log only if it is
-  // the whole in-sync set, else it has to be learned from the others.
+  // A leader starts from a recovered log whose content is synced; its high watermark is the end of that log only if it
+  // is the whole in-sync set, else it has to be learned from the others.
   PartitionLeader(BrokerId self, LeaderRules rules, std::vector<BrokerId> in_sync, ReplicaProgress own);
 
   Offset high_watermark() const { return high_watermark_; }

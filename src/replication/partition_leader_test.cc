@@ -26,7 +26,9 @@ void tell_due(PartitionLeader& leader) {
   for (auto& due : leader.take_due()) due.waiter->acknowledged(due.status);
 }
 
-PartitionLeader alone(LeaderRules rules) { return {kSelf, rules, {kSelf}, {}}; }
+PartitionLeader alone(LeaderRules rules) {
+  return {kSelf, rules, {kSelf}, {}};
+}
 
 TEST(PartitionLeader, StrictAcknowledgesAndShowsOnlyWhatIsSynced) {
   auto leader = alone(kStrict);
@@ -149,7 +151,8 @@ TEST(PartitionLeader, AgreesWithTheModelOverRandomHistories) {
           model.settle();
           const Acks acks = below(2) == 0 ? Acks::leader : Acks::all_in_sync;
           Waiting entry{own.log_end, acks, std::make_shared<Recorder>()};
-          if (const auto verdict = leader.wait_for(entry.end, acks, entry.recorder)) entry.recorder->acknowledged(*verdict);
+          if (const auto verdict = leader.wait_for(entry.end, acks, entry.recorder))
+            entry.recorder->acknowledged(*verdict);
           waiting.push_back(std::move(entry));
           break;
         }
@@ -161,7 +164,8 @@ TEST(PartitionLeader, AgreesWithTheModelOverRandomHistories) {
           const BrokerId follower(static_cast<int32_t>(2 + below(2)));
           auto& theirs = model.progress[follower];
           theirs.log_end += static_cast<int64_t>(below(static_cast<uint64_t>(own.log_end - theirs.log_end) + 1));
-          theirs.synced_end += static_cast<int64_t>(below(static_cast<uint64_t>(theirs.log_end - theirs.synced_end) + 1));
+          theirs.synced_end +=
+              static_cast<int64_t>(below(static_cast<uint64_t>(theirs.log_end - theirs.synced_end) + 1));
           leader.follower_progress(follower, theirs);
           break;
         }

@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   last_wins(server->add_option("--config", flags.config_file, "Properties file with Kafka's key names"));
   last_wins(server->add_option("--data", flags.data, "Data folder, or several separated by commas (log.dirs)"));
   last_wins(server->add_option("--kafka", flags.kafka, "HOST:PORT to listen on for Kafka clients (listeners)"));
-  last_wins(server->add_option("--advertise", flags.advertise, "HOST:PORT that clients are told to use (advertised.listeners)"));
+  last_wins(server->add_option("--advertise", flags.advertise,
+                               "HOST:PORT that clients are told to use (advertised.listeners)"));
   last_wins(server->add_option("--node-id", flags.node_id, "Number of this broker (node.id)"));
   server->add_option("--set", flags.set, "Any configuration key: key=value; may be repeated")->take_all();
   server->footer("Every key is also an environment variable: node.id is NARU_NODE_ID. All keys: docs/configuration.md");

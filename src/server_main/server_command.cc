@@ -24,7 +24,8 @@ Result<BrokerConfigInputs> collect_inputs(const ServerFlags& flags) {
   if (!flags.config_file.empty()) {
     PosixFileSystem files;
     const auto content = read_whole_file(files, flags.config_file, kConfigFileBytesMax);
-    if (!content) return failure(ErrorCode::invalid_argument, "cannot read {}: {}", flags.config_file, content.error().message());
+    if (!content)
+      return failure(ErrorCode::invalid_argument, "cannot read {}: {}", flags.config_file, content.error().message());
     inputs.file_name = flags.config_file;
     inputs.file_text = as_text(*content);
   }
@@ -58,18 +59,20 @@ RealPlatformOptions platform_options(const BrokerConfig& config) {
 }
 
 // Somebody at a terminal should see at once how to go on.
-void greet(const Broker& broker, const BrokerConfig& config, const std::optional<Endpoint>& admin, std::string_view version,
-           Duration took) {
+void greet(const Broker& broker, const BrokerConfig& config, const std::optional<Endpoint>& admin,
+           std::string_view version, Duration took) {
   Endpoint address = broker.doors().front().address;
   if (address.host == "0.0.0.0" || address.host == "::") address.host = "localhost";
   std::string addresses;
-  for (const Broker::Door& door : broker.doors()) addresses += fmt::format(" {}://{}", door.listener, door.address.to_string());
+  for (const Broker::Door& door : broker.doors())
+    addresses += fmt::format(" {}://{}", door.listener, door.address.to_string());
   fmt::print(stderr, "naru {} ready:{} (node {}, cluster {}, data in {}, started in {} ms)\n", version, addresses,
              config.node_id, broker.cluster_id().to_string(), config.values.string("log.dirs"),
              std::chrono::duration_cast<Milliseconds>(took).count());
   fmt::print(stderr, "  produce:  echo 'hello' | kcat -b {} -t greetings -P\n", address.to_string());
   fmt::print(stderr, "  consume:  kcat -b {} -t greetings -C -e\n", address.to_string());
-  fmt::print(stderr, "  metrics:  {}\n", admin ? fmt::format("curl http://{}/metrics", admin->to_string()) : "off (naru.admin.listener)");
+  fmt::print(stderr, "  metrics:  {}\n",
+             admin ? fmt::format("curl http://{}/metrics", admin->to_string()) : "off (naru.admin.listener)");
   fmt::print(stderr, "  stop:     Ctrl-C, or SIGTERM\n");
 }
 
@@ -92,8 +95,9 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
   broker = std::move(*started);
 
   std::unique_ptr<AdminServer> admin;
-  const auto stalls = broker->metrics().computed_gauge("naru_event_loop_stalls", "Times an event loop stalled", {},
-                                                       [&platform] { return static_cast<double>(platform.loop_stalls()); });
+  const auto stalls =
+      broker->metrics().computed_gauge("naru_event_loop_stalls", "Times an event loop stalled", {},
+                                       [&platform] { return static_cast<double>(platform.loop_stalls()); });
   if (config.admin_listener) {
     auto listening = AdminServer::start(*config.admin_listener,
                                         {.metrics = [&broker] { return broker->metrics().render_prometheus(); },

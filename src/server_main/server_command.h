@@ -9,12 +9,12 @@
 namespace naru {
 
 struct ServerFlags {
-  std::string config_file;                 // --config
-  std::string data;                        // --data
-  std::string kafka;                       // --kafka
-  std::string advertise;                   // --advertise
-  std::string node_id;                     // --node-id
-  std::vector<std::string> set;            // --set key=value
+  std::string config_file;       // --config
+  std::string data;              // --data
+  std::string kafka;             // --kafka
+  std::string advertise;         // --advertise
+  std::string node_id;           // --node-id
+  std::vector<std::string> set;  // --set key=value
   std::vector<std::pair<std::string, std::string>> environment;
 };
 

@@ -21,9 +21,11 @@ std::string FaultPlan::to_string() const {
 }
 
 std::string RunPlan::to_string() const {
-  return fmt::format("{} topics of {} partitions, {} producers ({} in flight, up to {} records), {} consumers, segments of {} bytes, {}; {}",
-                     topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes,
-                     promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
+  return fmt::format(
+      "{} topics of {} partitions, {} producers ({} in flight, up to {} records), {} consumers, segments of {} bytes, "
+      "{}; {}",
+      topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes,
+      promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
 }
 
 RunPlan draw_plan(Random& random) {

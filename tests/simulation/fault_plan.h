@@ -1,5 +1,5 @@
-// Which faults a run has, and how often: drawn from its seed. Every run draws a different mix (swarm testing), because a mix
-// of everything hides what two faults alone would show.
+// Which faults a run has, and how often: drawn from its seed. Every run draws a different mix (swarm testing), because
+// a mix of everything hides what two faults alone would show.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct FaultPlan {
   bool power_cuts = false;
   bool kills = false;
   bool clean_restarts = false;
-  bool io_errors = false;   // reads, writes and syncs that fail for a while
+  bool io_errors = false;  // reads, writes and syncs that fail for a while
   bool full_disk = false;
   bool slow_disk = false;
   bool cut_connections = false;
@@ -30,7 +30,7 @@ struct RunPlan {
   int partitions = 1;
   int producers = 1;
   int consumers = 1;
-  int pipeline = 1;        // batches that a producer has in flight
+  int pipeline = 1;  // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
 

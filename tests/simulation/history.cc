@@ -7,7 +7,9 @@
 
 namespace naru::simulation {
 namespace {
-std::string name_of(const PartitionName& partition) { return fmt::format("{}-{}", partition.first, partition.second); }
+std::string name_of(const PartitionName& partition) {
+  return fmt::format("{}-{}", partition.first, partition.second);
+}
 }  // namespace
 
 void History::violated(std::string sentence) {
@@ -29,7 +31,9 @@ void History::acknowledged(const PartitionName& partition, Offset base, const st
   acknowledged_count_ += values.size();
 }
 
-void History::refused(const std::vector<std::string>& values) { refused_.insert(values.begin(), values.end()); }
+void History::refused(const std::vector<std::string>& values) {
+  refused_.insert(values.begin(), values.end());
+}
 
 void History::seen(const PartitionName& partition, Offset offset, const std::string& value) {
   ++seen_count_;
@@ -41,14 +45,16 @@ void History::seen(const PartitionName& partition, Offset offset, const std::str
   if (origin == sent_.end()) {
     violated(fmt::format("{} at {}: '{}' was never sent", name_of(partition), offset, value));
   } else if (origin->second.partition != partition) {
-    violated(fmt::format("{} at {}: '{}' was sent to {}", name_of(partition), offset, value, name_of(origin->second.partition)));
+    violated(fmt::format("{} at {}: '{}' was sent to {}", name_of(partition), offset, value,
+                         name_of(origin->second.partition)));
   }
   if (refused_.contains(value)) violated(fmt::format("{} at {}: '{}' was refused", name_of(partition), offset, value));
 }
 
 void History::high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset) {
   if (offset < floor_when_asked) {
-    violated(fmt::format("{}: the high watermark went back from {} to {}", name_of(partition), floor_when_asked, offset));
+    violated(
+        fmt::format("{}: the high watermark went back from {} to {}", name_of(partition), floor_when_asked, offset));
   }
   Log& log = logs_[partition];
   log.high_watermark = std::max(log.high_watermark, offset);
@@ -74,7 +80,8 @@ void History::final_content(const PartitionName& partition, Offset start,
     if (offset != expected) violated(fmt::format("{}: offset {} follows {}", name_of(partition), offset, expected - 1));
     expected = offset + 1;
     seen(partition, offset, value);
-    if (!values.insert(value).second) violated(fmt::format("{} at {}: '{}' is there twice", name_of(partition), offset, value));
+    if (!values.insert(value).second)
+      violated(fmt::format("{} at {}: '{}' is there twice", name_of(partition), offset, value));
   }
   const Log& log = logs_[partition];
   for (const auto* known : {&log.promised, &log.observed}) {
@@ -86,7 +93,8 @@ void History::final_content(const PartitionName& partition, Offset start,
   check_order(partition, records);
 }
 
-// What one producer sent over one partition is in the log in the order in which it was sent, with gaps for what got lost.
+// What one producer sent over one partition is in the log in the order in which it was sent, with gaps for what got
+// lost.
 void History::check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records) {
   std::map<int, uint64_t> newest;
   for (const auto& [offset, value] : records) {
@@ -94,7 +102,8 @@ void History::check_order(const PartitionName& partition, const std::vector<std:
     if (origin == sent_.end()) continue;
     auto [at, first] = newest.try_emplace(origin->second.producer, origin->second.order);
     if (!first && origin->second.order < at->second) {
-      violated(fmt::format("{} at {}: '{}' comes behind a record that its producer sent later", name_of(partition), offset, value));
+      violated(fmt::format("{} at {}: '{}' comes behind a record that its producer sent later", name_of(partition),
+                           offset, value));
     }
     at->second = std::max(at->second, origin->second.order);
   }

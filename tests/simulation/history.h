@@ -1,6 +1,8 @@
-// What clients were told and what they saw; checks that it fits together. Values are unique, so most checks are look-ups.
+// What clients were told and what they saw; checks that it fits together. Values are unique, so most checks are
+// look-ups.
 //
-// Outcomes are ok, failed or unknown. A request without an answer is unknown, never failed: its records may be in the log.
+// Outcomes are ok, failed or unknown. A request without an answer is unknown, never failed: its records may be in the
+// log.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +33,16 @@ class History {
   void refused(const std::vector<std::string>& values);
   // A reader got this record.
   void seen(const PartitionName& partition, Offset offset, const std::string& value);
-  // The highest high watermark that anybody was told so far: what is asked for from now on must not be answered with less.
+  // The highest high watermark that anybody was told so far: what is asked for from now on must not be answered with
+  // less.
   Offset high_watermark_floor(const PartitionName& partition) { return logs_[partition].high_watermark; }
   void high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset);
 
   void power_was_cut();
 
   // After everything is healed: the whole content of a partition, from its start offset on.
-  void final_content(const PartitionName& partition, Offset start, const std::vector<std::pair<Offset, std::string>>& records);
+  void final_content(const PartitionName& partition, Offset start,
+                     const std::vector<std::pair<Offset, std::string>>& records);
 
   // The first thing that does not fit; none: all is well.
   const std::optional<std::string>& violation() const { return violation_; }
@@ -58,8 +62,8 @@ class History {
   };
 
   void violated(std::string sentence);
-  void must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known, Offset offset,
-                  const std::string& value);
+  void must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known,
+                  Offset offset, const std::string& value);
   void check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
 
   const Promise promise_;

@@ -9,7 +9,9 @@ Task<Result<std::shared_ptr<KafkaClient>>> KafkaClient::connect(Seams seams, End
   co_return client;
 }
 
-KafkaClient::~KafkaClient() { NARU_ASSERT(waiting_.empty(), "a client is destroyed while calls wait"); }
+KafkaClient::~KafkaClient() {
+  NARU_ASSERT(waiting_.empty(), "a client is destroyed while calls wait");
+}
 
 void KafkaClient::close() {
   if (std::exchange(broken_, true)) return;

@@ -15,8 +15,9 @@
 
 namespace naru::simulation {
 
-// Single-threaded, as the simulation is. Requests may be pipelined; answers are matched by their order and checked by their
-// correlation id. Anything unexpected breaks the connection: every call that waits fails, with its outcome unknown.
+// Single-threaded, as the simulation is. Requests may be pipelined; answers are matched by their order and checked by
+// their correlation id. Anything unexpected breaks the connection: every call that waits fails, with its outcome
+// unknown.
 class KafkaClient final : public StreamObserver, public std::enable_shared_from_this<KafkaClient> {
  public:
   static Task<Result<std::shared_ptr<KafkaClient>>> connect(Seams seams, Endpoint address);

@@ -48,7 +48,9 @@ void SimulatedBroker::bury() {
   remains_.push_back({std::move(process_), std::move(broker_)});
 }
 
-Task<void> SimulatedBroker::come_to_rest(Broker& broker) { ignore(co_await broker.stop()); }
+Task<void> SimulatedBroker::come_to_rest(Broker& broker) {
+  ignore(co_await broker.stop());
+}
 
 Task<void> SimulatedBroker::wait_for_remains() {
   co_await burials_.join();

@@ -16,7 +16,9 @@ namespace {
 constexpr Duration kLongestRun = 24h;
 
 BrokerConfig broker_config() {
-  return make_broker_config({{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}}).value();
+  return make_broker_config(
+             {{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}})
+      .value();
 }
 
 class Run {
@@ -114,8 +116,12 @@ class Run {
         broker_.cut_power();
         workload_.power_was_cut();
         break;
-      case 1: broker_.kill(); break;
-      default: co_await stop_in_order(); break;
+      case 1:
+        broker_.kill();
+        break;
+      default:
+        co_await stop_in_order();
+        break;
     }
     co_await sleep(500ms);
     co_await broker_.start();
@@ -130,8 +136,8 @@ class Run {
   Task<void> io_errors() {
     disk_was_faulty_ = true;
     SimulatedFileSystem& disk = broker_.node().disk();
-    const FileOperation kinds[] = {FileOperation::read, FileOperation::write, FileOperation::sync_data, FileOperation::sync_directory,
-                                   FileOperation::create, FileOperation::rename};
+    const FileOperation kinds[] = {FileOperation::read,           FileOperation::write,  FileOperation::sync_data,
+                                   FileOperation::sync_directory, FileOperation::create, FileOperation::rename};
     disk.set_fault_rate(kinds[random().below(std::size(kinds))], 2 + random().below(30));
     co_await sleep(2s);
     disk.clear_faults();
@@ -156,7 +162,8 @@ class Run {
   }
 
   Task<void> slow_disk() {
-    broker_.process().scheduler().set_disk_timing({.usual_min = 1ms, .usual_max = 80ms, .stall_one_in = 20, .stall_max = 5s});
+    broker_.process().scheduler().set_disk_timing(
+        {.usual_min = 1ms, .usual_max = 80ms, .stall_one_in = 20, .stall_max = 5s});
     co_await sleep(3s);
     broker_.process().scheduler().set_disk_timing({});
   }

@@ -7,7 +7,8 @@
 #include "simulation/simulated_run.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs a whole broker with faulty disks, networks and power, in virtual time. A seed repeats a run exactly."};
+  CLI::App app{
+      "Runs a whole broker with faulty disks, networks and power, in virtual time. A seed repeats a run exactly."};
   uint64_t seed = 1;
   uint64_t seeds = 0;
   bool verbose = false;
@@ -19,22 +20,24 @@ int main(int argc, char** argv) {
   const bool one = seeds == 0;
   uint64_t bad = 0, events = 0, acknowledged = 0, faults = 0;
   for (uint64_t current = seed; current < seed + (one ? 1 : seeds); ++current) {
-    const auto result = naru::simulation::run_seed(current, verbose ? naru::simulation::RunLog::shown : naru::simulation::RunLog::silent);
+    const auto result = naru::simulation::run_seed(
+        current, verbose ? naru::simulation::RunLog::shown : naru::simulation::RunLog::silent);
     events += result.events;
     acknowledged += result.acknowledged;
     faults += static_cast<uint64_t>(result.faults);
     if (one) {
-      fmt::print("seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults\n", current, result.plan,
-                 result.events, result.trace_hash, result.acknowledged, result.seen, result.faults);
+      fmt::print("seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults\n", current,
+                 result.plan, result.events, result.trace_hash, result.acknowledged, result.seen, result.faults);
     }
-    if (result.refused_logs > 0) fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);
+    if (result.refused_logs > 0)
+      fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);
     if (result.problem) {
       ++bad;
       fmt::print("seed {} FAILED: {}\n  {}\n", current, *result.problem, result.plan);
     }
     if (!one && (current - seed) % 100 == 99) fmt::print(stderr, "  {} seeds, {} not clean\n", current - seed + 1, bad);
   }
-  fmt::print("{} seeds, {} events, {} faults, {} records acknowledged, {} seeds not clean\n", one ? 1 : seeds, events, faults,
-             acknowledged, bad);
+  fmt::print("{} seeds, {} events, {} faults, {} records acknowledged, {} seeds not clean\n", one ? 1 : seeds, events,
+             faults, acknowledged, bad);
   return bad == 0 ? 0 : 1;
 }

@@ -28,7 +28,9 @@ constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion =
                   kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5;
 constexpr int kMaxTries = 2'000;
 
-std::string topic_name(int index) { return fmt::format("topic-{}", index); }
+std::string topic_name(int index) {
+  return fmt::format("topic-{}", index);
+}
 
 }  // namespace
 
@@ -83,7 +85,8 @@ Task<void> Workload::create_topics() {
       request.topics.push_back({.name = name, .num_partitions = plan_.partitions, .replication_factor = 1});
       request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
                                        {.name = "flush.messages", .value = flush_messages}};
-      const auto response = co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
+      const auto response =
+          co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
       client->close();
       if (response && (response->topics.at(0).error_code == ErrorCode::none ||
                        response->topics.at(0).error_code == ErrorCode::topic_already_exists)) {
@@ -110,7 +113,8 @@ Task<void> Workload::administrate() {
         topics_that_must_exist_.erase(name);  // from here on it may be gone
         kafka::DeleteTopicsRequest remove;
         remove.topic_names = {name};
-        static_cast<void>(co_await client->call<kafka::DeleteTopicsResponse>(remove, kDeleteTopicsVersion, kCallTimeout));
+        static_cast<void>(
+            co_await client->call<kafka::DeleteTopicsResponse>(remove, kDeleteTopicsVersion, kCallTimeout));
       }
     }
     client->close();
@@ -169,7 +173,8 @@ Task<void> Workload::produce_batch(Client client, int producer, PartitionName pa
   const auto& result = response->responses.at(0).partition_responses.at(0);
   last_error_ = result.error_code;
   if (result.error_code == ErrorCode::none) {
-    if (cuts == power_cuts_ || plan_.promise == Promise::durable) history_.acknowledged(partition, result.base_offset, values);
+    if (cuts == power_cuts_ || plan_.promise == Promise::durable)
+      history_.acknowledged(partition, result.base_offset, values);
   } else if (!describe(result.error_code).maybe_persisted) {
     history_.refused(values);
   }
@@ -182,7 +187,8 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
   while (!records.empty()) {
     const auto header = parse_batch_header(records);
     if (!header || header->total_size > records.size() || !batch_crc_matches(records.first(header->total_size))) {
-      return failed(fmt::format("{}-{}: a response does not end with a whole batch", partition.first, partition.second));
+      return failed(
+          fmt::format("{}-{}: a response does not end with a whole batch", partition.first, partition.second));
     }
     Decompressor decompressor;
     auto reader = open_records(*header, records.first(header->total_size), decompressor, kDecompressedMax);
@@ -203,7 +209,8 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
 // The number of bytes that came. `position` moves behind them.
 Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, Offset& position,
                                        std::vector<std::pair<Offset, std::string>>* content) {
-  kafka::FetchRequest request{.max_wait_ms = static_cast<int32_t>(seams_.random.below(500)), .min_bytes = 1, .max_bytes = 1 << 20};
+  kafka::FetchRequest request{
+      .max_wait_ms = static_cast<int32_t>(seams_.random.below(500)), .min_bytes = 1, .max_bytes = 1 << 20};
   request.topics.push_back({.topic = partition.first});
   request.topics.back().partitions.push_back(
       {.partition = partition.second,
@@ -216,8 +223,8 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
   const auto& result = response->responses.at(0).partitions.at(0);
   if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable) {
-    failed(fmt::format("{}-{}: offset {} is out of range, the log ends at {}", partition.first, partition.second, position,
-                       result.high_watermark));
+    failed(fmt::format("{}-{}: offset {} is out of range, the log ends at {}", partition.first, partition.second,
+                       position, result.high_watermark));
   }
   if (result.error_code != ErrorCode::none) co_return failure(Status(result.error_code));
   history_.high_watermark(partition, floor, result.high_watermark);
@@ -252,7 +259,8 @@ Task<void> Workload::check_liveness() {
     if (!client) co_return;
     co_await produce_batch(client, 0, partition, -1);
     client->close();
-    if (history_.acknowledged_count() == before && plan_.faults.io_errors && last_error_ == ErrorCode::kafka_storage_error) {
+    if (history_.acknowledged_count() == before && plan_.faults.io_errors &&
+        last_error_ == ErrorCode::kafka_storage_error) {
       refused_logs_.insert(partition);
     } else if (history_.acknowledged_count() == before) {
       failed(fmt::format("{}-{} takes no records although everything is healed", partition.first, partition.second));
@@ -280,7 +288,8 @@ Task<void> Workload::read_partition(PartitionName partition) {
   for (Offset position(0); position < *end;) {
     const auto got = co_await fetch_once(client, partition, position, &content);
     if (!got || *got == 0) {
-      failed(fmt::format("{}-{}: nothing to read at {} although the log ends at {}", partition.first, partition.second, position, *end));
+      failed(fmt::format("{}-{}: nothing to read at {} although the log ends at {}", partition.first, partition.second,
+                         position, *end));
       break;
     }
   }

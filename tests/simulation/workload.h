@@ -1,5 +1,5 @@
-// The clients of a run: producers, consumers and an administrator, each a coroutine that speaks real bytes and writes down
-// in the History what it was told.
+// The clients of a run: producers, consumers and an administrator, each a coroutine that speaks real bytes and writes
+// down in the History what it was told.
 #pragma once
 
 #include <map>
@@ -35,8 +35,8 @@ class Workload {
   Task<void> read_everything();
 
   const std::optional<std::string>& problem() const { return problem_; }
-  // Partitions whose log refused to open. Only a disk that lied may cause it: then a refusal that names the file is right, and
-  // cutting the log would not be.
+  // Partitions whose log refused to open. Only a disk that lied may cause it: then a refusal that names the file is
+  // right, and cutting the log would not be.
   size_t refused_logs() const { return refused_logs_.size(); }
 
  private:

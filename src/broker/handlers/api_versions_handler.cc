@@ -11,7 +11,9 @@ namespace {
 
 constexpr int16_t kFirstVersionWithClientSoftware = 3;
 
-bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 // Letters and digits, with dots and dashes in between.
 bool is_software_word(std::string_view text) {

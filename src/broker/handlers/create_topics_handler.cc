@@ -17,7 +17,8 @@ NewTopic to_new_topic(const kafka::CreateTopicsRequest::CreatableTopic& wanted) 
                  .partition_count = wanted.num_partitions,
                  .replication_factor = wanted.replication_factor};
   for (const auto& assignment : wanted.assignments) {
-    topic.assignments.push_back({.partition_index = assignment.partition_index.value(), .replicas = assignment.broker_ids});
+    topic.assignments.push_back(
+        {.partition_index = assignment.partition_index.value(), .replicas = assignment.broker_ids});
   }
   for (const auto& config : wanted.configs) {
     ConfigEntry& entry = topic.configs.emplace_back();
@@ -31,7 +32,8 @@ NewTopic to_new_topic(const kafka::CreateTopicsRequest::CreatableTopic& wanted) 
 std::optional<Status> refuse_default_in_old_version(const RequestContext& context, const NewTopic& topic) {
   if (context.version >= kFirstVersionWithDefaults || !topic.assignments.empty()) return std::nullopt;
   if (topic.partition_count == -1) return Status(ErrorCode::invalid_partitions, "the number of partitions is missing");
-  if (topic.replication_factor == -1) return Status(ErrorCode::invalid_replication_factor, "the replication factor is missing");
+  if (topic.replication_factor == -1)
+    return Status(ErrorCode::invalid_replication_factor, "the replication factor is missing");
   return std::nullopt;
 }
 
@@ -40,14 +42,14 @@ auto describe_configs(const BrokerServices& services, const ConfigOverrides& ove
   const ConfigValues values = resolve_topic_values(services.config, overrides);
   for (const ConfigDefinition& definition : values.definitions()) {
     const ConfigValue& value = values.at(definition.name);
-    configs.push_back({.name = std::string(definition.name),
-                       .value = value.text,
-                       .config_source = std::to_underlying(value.source)});
+    configs.push_back(
+        {.name = std::string(definition.name), .value = value.text, .config_source = std::to_underlying(value.source)});
   }
   return configs;
 }
 
-kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices& services, const RequestContext& context,
+kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices& services,
+                                                            const RequestContext& context,
                                                             const CreateTopicResult& created) {
   kafka::CreateTopicsResponse::CreatableTopicResult result;
   result.name = created.name;
@@ -66,7 +68,8 @@ kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices
 
 }  // namespace
 
-Task<Response> handle_create_topics(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_create_topics(const BrokerServices& services, const RequestContext& context,
+                                    kafka::WireReader& reader) {
   kafka::CreateTopicsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 

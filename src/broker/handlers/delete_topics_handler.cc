@@ -42,7 +42,8 @@ void add_result(const DeleteTopicResult& deleted, kafka::DeleteTopicsResponse& r
 
 }  // namespace
 
-Task<Response> handle_delete_topics(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_delete_topics(const BrokerServices& services, const RequestContext& context,
+                                    kafka::WireReader& reader) {
   kafka::DeleteTopicsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
@@ -56,7 +57,8 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (const auto& deleted : co_await services.controller.delete_topics(std::move(allowed))) add_result(deleted, response);
+  for (const auto& deleted : co_await services.controller.delete_topics(std::move(allowed)))
+    add_result(deleted, response);
   co_return encode_reply(context, response);
 }
 

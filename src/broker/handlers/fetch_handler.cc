@@ -56,8 +56,8 @@ std::vector<Target> find_targets(const BrokerServices& services, const RequestCo
       target.hosted = by_id ? services.partitions.find(topic.topic_id, wanted.partition)
                             : services.partitions.find(topic.topic, wanted.partition);
       if (!target.hosted) {
-        target.view.status = target.hosted.why_missing(by_id ? ErrorCode::unknown_topic_id
-                                                             : ErrorCode::unknown_topic_or_partition);
+        target.view.status =
+            target.hosted.why_missing(by_id ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition);
       } else if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic,
                                                 target.hosted.partition->identity().topic)) {
         target.hosted = {};
@@ -82,8 +82,8 @@ Result<bool> contains_zstd(const LogSlice& slice) {
 }
 
 // Reads all targets, in the order of the request, within the request's limits. Returns the number of bytes found.
-Task<uint64_t> read_targets(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request,
-                            std::vector<Target>& targets) {
+Task<uint64_t> read_targets(const BrokerServices& services, const RequestContext& context,
+                            const kafka::FetchRequest& request, std::vector<Target>& targets) {
   const auto limit = static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
   uint64_t total = 0;
   for (Target& target : targets) {

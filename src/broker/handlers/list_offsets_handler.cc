@@ -19,11 +19,16 @@ constexpr int64_t kEarliestPendingUpload = -6;
 
 int16_t first_version_of(int64_t timestamp) {
   switch (timestamp) {
-    case kMaxTimestamp: return 7;
-    case kEarliestLocal: return 8;
-    case kLatestTiered: return 9;
-    case kEarliestPendingUpload: return 11;
-    default: return timestamp >= kEarliest ? 0 : INT16_MAX;
+    case kMaxTimestamp:
+      return 7;
+    case kEarliestLocal:
+      return 8;
+    case kLatestTiered:
+      return 9;
+    case kEarliestPendingUpload:
+      return 11;
+    default:
+      return timestamp >= kEarliest ? 0 : INT16_MAX;
   }
 }
 
@@ -40,7 +45,8 @@ void fill_from_lookup(const Result<std::optional<OffsetAndTimestamp>>& lookup, F
 }
 
 Task<void> look_up(const BrokerServices& services, const RequestContext& context,
-                   const kafka::ListOffsetsRequest::ListOffsetsPartition& wanted, HostedPartition hosted, Found& found) {
+                   const kafka::ListOffsetsRequest::ListOffsetsPartition& wanted, HostedPartition hosted,
+                   Found& found) {
   if (context.version < first_version_of(wanted.timestamp)) {
     found.error_code = ErrorCode::unsupported_version;
     co_return;
@@ -61,7 +67,8 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
       found.leader_epoch = view.leader_epoch;
       break;
     case kLatestTiered:
-    case kEarliestPendingUpload: break;  // nothing is archived: -1
+    case kEarliestPendingUpload:
+      break;  // nothing is archived: -1
     case kMaxTimestamp:
       co_await to_worker(services.scheduler);  // reads from the log
       fill_from_lookup(co_await hosted.partition->find_max_timestamp(), found);
@@ -75,7 +82,8 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
 
 }  // namespace
 
-Task<Response> handle_list_offsets(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_list_offsets(const BrokerServices& services, const RequestContext& context,
+                                   kafka::WireReader& reader) {
   kafka::ListOffsetsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 

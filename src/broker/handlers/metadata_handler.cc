@@ -22,10 +22,13 @@ bool asks_for_all(const RequestContext& context, const kafka::MetadataRequest& r
   return !request.topics || (context.version < kFirstVersionWhereEmptyMeansNone && request.topics->empty());
 }
 
-bool asks_by_id(const RequestTopic& wanted) { return !wanted.topic_id.is_zero(); }
+bool asks_by_id(const RequestTopic& wanted) {
+  return !wanted.topic_id.is_zero();
+}
 
-// The address of a broker at the listener that the client used. Without an advertised address it is the one that the client
-// has reached us at: right by construction on a single machine, in a container and behind a port mapping to the same port.
+// The address of a broker at the listener that the client used. Without an advertised address it is the one that the
+// client has reached us at: right by construction on a single machine, in a container and behind a port mapping to the
+// same port.
 std::optional<Endpoint> address_for(const RequestContext& context, const BrokerMetadata& broker) {
   const auto listener = std::ranges::find(broker.listeners, context.connection->listener_name(), &BrokerListener::name);
   if (listener == broker.listeners.end()) return std::nullopt;
@@ -75,7 +78,8 @@ ResponseTopic refuse_topic(const RequestTopic& wanted, ErrorCode code) {
 }
 
 // The names that are asked for, do not exist and may be created.
-Task<void> create_missing(const BrokerServices& services, const RequestContext& context, const kafka::MetadataRequest& request,
+Task<void> create_missing(const BrokerServices& services, const RequestContext& context,
+                          const kafka::MetadataRequest& request,
                           std::map<std::string, ErrorCode, std::less<>>& refused) {
   if (!services.config.auto_create_topics_enable || !request.allow_auto_topic_creation) co_return;
   const MetadataImagePtr image = services.metadata.current();
@@ -86,7 +90,8 @@ Task<void> create_missing(const BrokerServices& services, const RequestContext& 
     names.emplace(*wanted.name);
   }
   if (names.empty()) co_return;
-  for (const CreateTopicResult& result : co_await services.controller.auto_create_topics({names.begin(), names.end()})) {
+  for (const CreateTopicResult& result :
+       co_await services.controller.auto_create_topics({names.begin(), names.end()})) {
     if (!result.status.ok()) refused.emplace(result.name, result.status.code());
   }
 }
@@ -95,8 +100,8 @@ ResponseTopic find_topic(const BrokerServices& services, const RequestContext& c
                          const RequestTopic& wanted, const std::map<std::string, ErrorCode, std::less<>>& refused) {
   if (asks_by_id(wanted)) {
     const TopicMetadata* topic = image.find_topic(wanted.topic_id);
-    const bool allowed = topic != nullptr && services.authorizer.authorize(context, Operation::describe,
-                                                                           ResourceType::topic, topic->name);
+    const bool allowed = topic != nullptr &&
+                         services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name);
     return allowed ? describe_topic(image, *topic) : refuse_topic(wanted, ErrorCode::unknown_topic_id);
   }
   const std::string_view name = wanted.name.value_or("");
@@ -112,7 +117,8 @@ ResponseTopic find_topic(const BrokerServices& services, const RequestContext& c
 
 }  // namespace
 
-Task<Response> handle_metadata(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_metadata(const BrokerServices& services, const RequestContext& context,
+                               kafka::WireReader& reader) {
   kafka::MetadataRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
   // A topic without a name needs an id; a name in a request by id is ignored.

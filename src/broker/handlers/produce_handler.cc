@@ -16,17 +16,22 @@ constexpr int16_t kFirstVersionWithTopicIds = 13;
 
 std::optional<Acks> to_acks(int16_t wire) {
   switch (wire) {
-    case -1: return Acks::all_in_sync;
-    case 0: return Acks::none;
-    case 1: return Acks::leader;
-    default: return std::nullopt;
+    case -1:
+      return Acks::all_in_sync;
+    case 0:
+      return Acks::none;
+    case 1:
+      return Acks::leader;
+    default:
+      return std::nullopt;
   }
 }
 
 ProduceRules rules_for(const TopicConfig& config, const BrokerConfig& broker, int16_t version) {
   return {.max_message_bytes = static_cast<size_t>(config.max_message_bytes),
-          .timestamp_type = config.timestamp_type == MessageTimestampType::log_append_time ? TimestampType::log_append_time
-                                                                                          : TimestampType::create_time,
+          .timestamp_type = config.timestamp_type == MessageTimestampType::log_append_time
+                                ? TimestampType::log_append_time
+                                : TimestampType::create_time,
           .timestamp_before_max_ms = config.timestamp_before_max_ms,
           .timestamp_after_max_ms = config.timestamp_after_max_ms,
           .key_required = config.compacted,
@@ -63,18 +68,21 @@ Status start_append(const BrokerServices& services, const RequestContext& contex
     return hosted.why_missing(context.version >= kFirstVersionWithTopicIds ? ErrorCode::unknown_topic_id
                                                                            : ErrorCode::unknown_topic_or_partition);
   }
-  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic, hosted.partition->identity().topic)) {
+  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic,
+                                     hosted.partition->identity().topic)) {
     return Status(ErrorCode::topic_authorization_failed);
   }
   if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
-  auto validated = validate_produced_batch(*slot.partition->records, rules_for(*hosted.config, services.config, context.version),
-                                           services.clock.wall_now_ms(), &slot.rejected_record);
+  auto validated =
+      validate_produced_batch(*slot.partition->records, rules_for(*hosted.config, services.config, context.version),
+                              services.clock.wall_now_ms(), &slot.rejected_record);
   if (!validated) return validated.error();
   if (validated->header.is_transactional()) {
     return Status(ErrorCode::invalid_txn_state, "transactions are not supported by this version of the broker");
   }
   hosted.partition->append(
-      {.batch = context.keep(*slot.partition->records), .validated = std::move(*validated), .acks = acks}, group, index);
+      {.batch = context.keep(*slot.partition->records), .validated = std::move(*validated), .acks = acks}, group,
+      index);
   return Status();
 }
 
@@ -130,7 +138,8 @@ Response answer_without_response(const std::vector<Slot>& slots, const AppendGro
 
 }  // namespace
 
-Task<Response> handle_produce(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_produce(const BrokerServices& services, const RequestContext& context,
+                              kafka::WireReader& reader) {
   kafka::ProduceRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
