@@ -53,7 +53,6 @@ Task<Status> PartitionKeeper::bind_cluster(Uuid cluster_id) {
 }
 
 Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
-  const auto guard = co_await one_at_a_time_.lock();
   std::vector<Uuid> deleted;
   // Deletions first: a topic that was deleted and made again needs its name back.
   for (const auto& [id, topic] : image->deleted_topics()) {
@@ -160,7 +159,6 @@ void PartitionKeeper::warn_of_strays(const MetadataImage& image) {
 }
 
 Task<Status> PartitionKeeper::close() {
-  const auto guard = co_await one_at_a_time_.lock();
   bool all_closed = true;
   for (const auto& partition : hosted_.all()) {
     const Status status = co_await partition->close(Status(ErrorCode::shutting_down));

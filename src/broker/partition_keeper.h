@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "async/async_mutex.h"
 #include "async/task.h"
 #include "broker/hosted_partitions.h"
 #include "cluster_control/metadata_image.h"
@@ -18,7 +17,7 @@
 
 namespace naru {
 
-// Thread-safe; one follow() at a time does the work, others wait for their turn.
+// One call at a time, on any thread: the publisher of the metadata sees to that, and close() comes after its last image.
 class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability, OpenFiles& open_files,
@@ -62,7 +61,6 @@ class PartitionKeeper {
   std::vector<std::unique_ptr<LogDirectory>> directories_;
   OpenFiles& open_files_;
 
-  AsyncMutex one_at_a_time_;
   std::mutex folders_mutex_;  // held on workers; LogDirectory is not thread-safe either
   std::map<PartitionKey, Location> folders_;
   bool strays_mentioned_ = false;
