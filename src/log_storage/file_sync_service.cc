@@ -32,12 +32,11 @@ void FileSyncService::start_sync(std::shared_ptr<DurableLog> log) {
   SyncWork begun = log->log().begin_sync();
   scheduler_.run_blocking([this, log = std::move(log), work = std::move(begun)]() mutable {
     Status performed = work.perform();
-    DurableLog& target = *log;
-    target.run_in_strand(
-        [this, log = std::move(log), work = std::move(work), performed = std::move(performed)]() mutable {
-          finish(log, std::move(work), performed);
-          sync_ended();
-        });
+    // Copied: this job holds the log until run_in_strand() has returned, so the event never drops the last reference.
+    log->run_in_strand([this, log, work = std::move(work), performed = std::move(performed)]() mutable {
+      finish(log, std::move(work), performed);
+      sync_ended();
+    });
   });
 }
 

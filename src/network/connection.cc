@@ -64,6 +64,7 @@ bool Connection::hand_out_frames() {
   while (may_read()) {
     FrameReader::Next next = frames_.next();
     if (!next.error.ok()) {
+      ignore_further_input();  // closing may have to wait for whoever is sending now
       close(next.error.message());
       return false;
     }
@@ -72,13 +73,14 @@ bool Connection::hand_out_frames() {
       if (const auto pending = frames_.pending_frame_bytes()) return pay_for(*pending);
       return true;
     }
-    const size_t in_flight = in_flight_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    const size_t in_flight = in_flight_.fetch_add(1) + 1;
     if (in_flight >= settings_.max_in_flight) {
-      too_many_in_flight_.store(true, std::memory_order_release);
+      too_many_in_flight_.store(true);
       stream_->want_readable(false);
       // A response may have left between the two lines above; then nobody else would start reading again.
-      if (in_flight_.load(std::memory_order_acquire) < settings_.max_in_flight) {
-        too_many_in_flight_.store(false, std::memory_order_release);
+      // Sequentially consistent, here and in send_inside(): one of the two sides must see what the other has written.
+      if (in_flight_.load() < settings_.max_in_flight) {
+        too_many_in_flight_.store(false);
         stream_->want_readable(true);
       }
     }
@@ -87,7 +89,6 @@ bool Connection::hand_out_frames() {
                                     .frame = std::move(*next.frame),
                                     .memory = std::move(paid_),
                                     .received = environment_.clock.now()});
-    paid_ = MemoryLease();
   }
   return may_read();
 }
@@ -110,6 +111,7 @@ bool Connection::pay_for(size_t bytes) {
       });
   asking_for_memory_ = false;
   if (!waiter) {
+    ignore_further_input();
     close(waiter.error().message());
     return false;
   }
@@ -156,7 +158,8 @@ void Connection::start_idle_timer(MonotonicTime deadline) {
       if (self->closed_) return;
       const MonotonicTime last{Duration(self->last_activity_ns_.load(std::memory_order_relaxed))};
       const MonotonicTime now = self->environment_.clock.now();
-      const bool busy = self->in_flight_.load(std::memory_order_acquire) > 0;
+      // A parked fetch is busy; a client that takes no bytes is not.
+      const bool busy = self->in_flight_.load() > 0 && !self->output_blocked_.load(std::memory_order_relaxed);
       if (!busy && last + self->settings_.idle_timeout <= now) return self->close("idle");
       self->start_idle_timer(std::max(now + Milliseconds(1),
                                       busy ? now + self->settings_.idle_timeout : last + self->settings_.idle_timeout));
@@ -198,24 +201,32 @@ void Connection::send_inside() {
   }
   const IoResult sent = output_.drain_into(*stream_);
   if (sent.kind == IoResult::Kind::failed) return close_inside("");
-  if (sent.kind == IoResult::Kind::would_block) return stream_->want_writable();
+  const bool blocked = sent.kind == IoResult::Kind::would_block;
+  output_blocked_.store(blocked, std::memory_order_relaxed);
+  if (blocked) return stream_->want_writable();
   if (close_reason_) return close_inside(*close_reason_);
 
   const size_t answered = std::exchange(unsent_answers_, 0);
-  const size_t in_flight = in_flight_.fetch_sub(answered, std::memory_order_acq_rel) - answered;
+  const size_t in_flight = in_flight_.fetch_sub(answered) - answered;
   if (in_flight == 0 && close_when_answered_.load(std::memory_order_acquire)) return close_inside("");
-  if (in_flight < settings_.max_in_flight && too_many_in_flight_.exchange(false, std::memory_order_acq_rel)) {
+  if (in_flight < settings_.max_in_flight && too_many_in_flight_.exchange(false)) {
     stream_->run_on_loop([self = shared_from_this()] { self->resume_reading(); });
   }
 }
 
 void Connection::on_writable() {
+  const auto keep_alive = shared_from_this();  // see Strand::run: the event must not hold the last reference
+  // The client takes bytes, if slowly: it is not idle.
+  last_activity_ns_.store(environment_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
   output_strand_.run([self = shared_from_this()] {
     if (!self->output_closed_) self->send_inside();
   });
 }
 
 void Connection::finish_and_close() {
+  stream_->run_on_loop([self = shared_from_this()] {
+    if (!self->closed_) self->ignore_further_input();
+  });
   close_when_answered_.store(true, std::memory_order_release);
   gone_.cancel();  // parked fetches are answered now instead of later
   on_writable();   // closes at once if nothing is in flight

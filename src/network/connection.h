@@ -134,6 +134,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   std::atomic<bool> too_many_in_flight_{false};
   std::atomic<bool> close_when_answered_{false};
   std::atomic<int64_t> last_activity_ns_{0};
+  std::atomic<bool> output_blocked_{false};
 
   // Output strand only.
   ResponseQueue responses_;

@@ -99,15 +99,16 @@ void Partition::arrange_sync(int64_t records) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
   } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
     flush_timer_running_ = true;
-    services_.scheduler.start_timer(services_.clock.now() + Milliseconds(config_.flush_ms),
-                                    [self = shared_from_this()] {
-                                      self->strand_.run([self] {
-                                        self->flush_timer_running_ = false;
-                                        if (self->availability_.ok())
-                                          self->services_.durability.make_durable(self, self->log_->end_offset());
-                                      });
-                                    });
+    services_.scheduler.start_timer(services_.clock.now() + Milliseconds(config_.flush_ms), [weak = weak_from_this()] {
+      // Weak: a timer of hours must not keep a deleted topic's files open.
+      if (const auto self = weak.lock()) self->strand_.run([self] { self->flush_by_time(); });
+    });
   }
+}
+
+void Partition::flush_by_time() {
+  flush_timer_running_ = false;
+  if (availability_.ok()) services_.durability.make_durable(shared_from_this(), log_->end_offset());
 }
 
 void Partition::on_durable(Offset end) {

@@ -138,6 +138,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   void arrange_sync(int64_t records);
+  void flush_by_time();
   PartitionView view_inside(LeaderEpoch current_leader_epoch) const;
   PartitionView read_inside(const ReadRequest& request);
   Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);

@@ -81,10 +81,14 @@ Result<bool> contains_zstd(const LogSlice& slice) {
   return false;
 }
 
+uint64_t bytes_limit(const BrokerServices& services, const kafka::FetchRequest& request) {
+  return static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
+}
+
 // Reads all targets, in the order of the request, within the request's limits. Returns the number of bytes found.
 Task<uint64_t> read_targets(const BrokerServices& services, const RequestContext& context,
                             const kafka::FetchRequest& request, std::vector<Target>& targets) {
-  const auto limit = static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
+  const uint64_t limit = bytes_limit(services, request);
   uint64_t total = 0;
   for (Target& target : targets) {
     if (!target.hosted) continue;
@@ -106,6 +110,14 @@ Task<uint64_t> read_targets(const BrokerServices& services, const RequestContext
     total += target.view.slice.bytes;
   }
   co_return total;
+}
+
+// A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch that waits for it.
+bool more_to_read(const std::vector<Target>& targets) {
+  return std::ranges::any_of(targets, [](const Target& target) {
+    const LogSlice& slice = target.view.slice;
+    return !slice.empty() && slice.next_offset < target.view.high_watermark;
+  });
 }
 
 bool any_error(const std::vector<Target>& targets) {
@@ -192,10 +204,13 @@ Task<Response> handle_fetch(const BrokerServices& services, const RequestContext
   std::vector<Target> targets = find_targets(services, context, request);
   uint64_t found = co_await read_targets(services, context, request, targets);
 
-  const auto min_bytes = static_cast<uint64_t>(std::max(request.min_bytes, 0));
+  // Never more than the response may hold, or it would always wait in vain.
+  const auto min_bytes =
+      std::min(static_cast<uint64_t>(std::max(request.min_bytes, 0)), bytes_limit(services, request));
   const MonotonicTime deadline = context.received + Milliseconds(request.max_wait_ms);
   const auto patience = std::chrono::ceil<Milliseconds>(deadline - services.clock.now());
-  if (found < min_bytes && patience > Milliseconds(0) && !any_error(targets)) {
+  if (found < min_bytes && patience > Milliseconds(0) && !targets.empty() && !any_error(targets) &&
+      !more_to_read(targets)) {
     co_await park(services, context, targets, min_bytes - found, patience);
     co_await read_targets(services, context, request, targets);
   }

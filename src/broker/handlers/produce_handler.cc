@@ -152,8 +152,11 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
     if (!refused.ok()) group->finish(i, {.status = std::move(refused)});
   }
   context.times.mark(RequestStage::handled, services.clock.now());
+  if (acks == Acks::none) {
+    co_await group->settled();  // soon: it waits for the append, not for the disk, so the timeout has no say
+    co_return answer_without_response(slots, *group);
+  }
   co_await wait_for_acks(services, group, Milliseconds(std::max(request.timeout_ms, 0)));
-  if (acks == Acks::none) co_return answer_without_response(slots, *group);
   co_return encode_reply(context, build_response(slots, *group));
 }
 
