@@ -30,7 +30,7 @@ class Strand {
   Strand(const Strand&) = delete;
   Strand& operator=(const Strand&) = delete;
 
-  // `event` lives until its function is called, which may destroy it. The caller keeps the strand's owner until run() returns.
+  // `event` lives until its function is called, which may destroy it. The caller keeps the owner until run() returns.
   void run(StrandEvent* event);
 
   // The same for any callable.

@@ -17,7 +17,7 @@
 
 namespace naru {
 
-// One call at a time, on any thread: the publisher of the metadata sees to that, and close() comes after its last image.
+// One call at a time, on any thread: the publisher of the metadata sees to that, and close() comes after the last.
 class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability, OpenFiles& open_files,
