@@ -1,0 +1,61 @@
+// The load generators: each runs to its end and prints one line of JSON. Everything is single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace naru::bench {
+
+struct ProduceLoad {
+  uint16_t port = 0;
+  std::string topic;
+  uint64_t bytes = 0;  // of batches, in total
+  size_t batch_bytes = 1'000'000;
+  size_t message_bytes = 1024;
+  int in_flight = 4;
+};
+// Whole batches as fast as the server takes them. Works against the floor sink too, which answers anything.
+void run_produce(const ProduceLoad& load);
+
+// Reads a topic that run_produce() has filled, one batch per request, from its begin, `bytes` in total.
+void run_fetch(const ProduceLoad& load);
+// The same amount, in the same pieces, from `bench_floor send`.
+void run_pull(const ProduceLoad& load);
+
+struct RequestLoad {
+  uint16_t port = 0;
+  std::string topic;
+  int connections = 16;
+  int count = 100'000;
+  size_t message_bytes = 100;
+};
+// Each connection sends its next request when it has got the answer to the one before.
+void run_echo(const RequestLoad& load);
+void run_small_produce(const RequestLoad& load);
+
+struct LatencyLoad {
+  uint16_t port = 0;
+  std::string topic;
+  int rate = 5000;  // messages per second, sent on schedule whatever the server does
+  int seconds = 5;
+  size_t message_bytes = 1024;
+};
+// From the moment at which a message should have been sent to the moment at which a reader has it.
+void run_kafka_latency(const LatencyLoad& load);
+void run_redis_latency(const LatencyLoad& load);
+
+struct RoundLoad {
+  uint16_t port = 0;
+  std::string topic;
+  int partitions = 1;
+  int rounds = 100;
+  size_t message_bytes = 1024;
+};
+// One request with one message for each partition; the next one when it is acknowledged.
+void run_rounds(const RoundLoad& load);
+
+void run_create_topic(uint16_t port, std::string_view topic, int partitions, const std::vector<std::string>& settings);
+
+}  // namespace naru::bench
