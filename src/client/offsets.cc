@@ -1,0 +1,74 @@
+#include "client/offsets.h"
+
+#include <set>
+
+#include "client/broker_error.h"
+#include "kafka_protocol/messages/list_offsets_request.h"
+#include "kafka_protocol/messages/list_offsets_response.h"
+
+namespace naru::client {
+namespace {
+
+using Offsets = std::map<TopicPartition, OffsetAtTime>;
+
+Task<Status> ask_leader(ClusterClient& client, BrokerId leader, const std::vector<TopicPartition>& partitions,
+                        WallTimeMs time, Offsets& offsets) {
+  NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(leader));
+  kafka::ListOffsetsRequest request;
+  request.replica_id = kNoBroker;
+  for (const TopicPartition& partition : partitions) {
+    if (request.topics.empty() || request.topics.back().name != partition.topic) {
+      request.topics.emplace_back().name = partition.topic;
+    }
+    auto& wanted = request.topics.back().partitions.emplace_back();
+    wanted.partition_index = partition.partition;
+    wanted.timestamp = time;
+  }
+  NARU_CO_TRY_ASSIGN(const auto response,
+                     co_await connection->call<kafka::ListOffsetsResponse>(request, client.options().request_timeout));
+  for (const auto& topic : response.topics) {
+    for (const auto& partition : topic.partitions) {
+      const TopicPartition name{topic.name, partition.partition_index};
+      NARU_CO_TRY(broker_error(partition.error_code, name.to_string()));
+      offsets[name] = {partition.offset, partition.timestamp};
+    }
+  }
+  for (const TopicPartition& partition : partitions) {
+    if (!offsets.contains(partition)) {
+      co_return error(ErrorCode::network_exception, "{}: the broker's answer leaves it out", partition.to_string());
+    }
+  }
+  co_return Status();
+}
+
+Task<Status> ask_all(ClusterClient& client, const std::vector<TopicPartition>& partitions, WallTimeMs time,
+                     Offsets& offsets) {
+  std::map<BrokerId, std::vector<TopicPartition>> by_leader;
+  for (const TopicPartition& partition : partitions) {
+    const PartitionInfo* known = client.metadata().find_partition(partition);
+    if (known == nullptr || known->is_offline()) {
+      co_return broker_error(known == nullptr ? ErrorCode::unknown_topic_or_partition : ErrorCode::leader_not_available,
+                             partition.to_string());
+    }
+    by_leader[known->leader].push_back(partition);
+  }
+  for (const auto& [leader, led] : by_leader) NARU_CO_TRY(co_await ask_leader(client, leader, led, time, offsets));
+  co_return Status();
+}
+
+}  // namespace
+
+Task<Result<Offsets>> list_offsets(ClusterClient& client, std::vector<TopicPartition> partitions, WallTimeMs time) {
+  Offsets offsets;
+  Status asked = co_await ask_all(client, partitions, time, offsets);
+  if (needs_new_metadata(asked.code())) {
+    std::set<std::string> topics;
+    for (const TopicPartition& partition : partitions) topics.insert(partition.topic);
+    NARU_CO_TRY(co_await client.refresh({topics.begin(), topics.end()}));
+    asked = co_await ask_all(client, partitions, time, offsets);
+  }
+  NARU_CO_TRY(asked);
+  co_return offsets;
+}
+
+}  // namespace naru::client

@@ -1,0 +1,25 @@
+// Where a partition begins, ends, or was at some time.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "client/cluster_client.h"
+
+namespace naru::client {
+
+// What ListOffsets takes in place of a time.
+inline constexpr WallTimeMs kLatest = -1;
+inline constexpr WallTimeMs kEarliest = -2;
+
+struct OffsetAtTime {
+  Offset offset = kNoOffset;  // none: no record is that young
+  WallTimeMs timestamp = -1;
+};
+
+// All of the partitions, or the first error. Asks each leader; once more with new metadata when a leader has moved.
+Task<Result<std::map<TopicPartition, OffsetAtTime>>> list_offsets(ClusterClient& client,
+                                                                  std::vector<TopicPartition> partitions,
+                                                                  WallTimeMs time);
+
+}  // namespace naru::client
