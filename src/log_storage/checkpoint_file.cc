@@ -12,7 +12,8 @@ namespace naru {
 namespace {
 
 constexpr uint32_t kMagic = 0x6e617275;  // "naru"
-constexpr size_t kMagicAt = 0, kVersionAt = 4, kSequenceAt = 8, kDurableEndAt = 16, kLogStartAt = 24;
+constexpr size_t kMagicAt = 0, kVersionAt = 4, kSequenceAt = 8, kDurableEndAt = 16, kLogStartAt = 24,
+                 kTruncationsAt = 32;
 constexpr size_t kCrcAt = CheckpointFile::kSlotBytes - 4;
 
 using Slot = std::array<std::byte, CheckpointFile::kSlotBytes>;
@@ -24,6 +25,7 @@ Slot encode_slot(uint64_t sequence, const Checkpoint& value) {
   store_big_endian(slot.data() + kSequenceAt, sequence);
   store_big_endian(slot.data() + kDurableEndAt, value.durable_end.value());
   store_big_endian(slot.data() + kLogStartAt, value.log_start_offset.value());
+  store_big_endian(slot.data() + kTruncationsAt, value.truncations);
   store_big_endian(slot.data() + kCrcAt, crc32c({slot.data(), kCrcAt}));
   return slot;
 }
@@ -56,7 +58,8 @@ Status CheckpointFile::read_slots() {
     if (value_ && sequence < sequence_) continue;
     sequence_ = sequence;
     value_ = Checkpoint{Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
-                        Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt))};
+                        Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt)),
+                        load_big_endian<uint64_t>(slot.data() + kTruncationsAt)};
   }
   return Status();
 }

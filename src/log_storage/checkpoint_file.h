@@ -19,6 +19,7 @@ namespace naru {
 struct Checkpoint {
   Offset durable_end;
   Offset log_start_offset;
+  uint64_t truncations = 0;  // how often the log was truncated: batches from before are void wherever else they are
   bool operator==(const Checkpoint&) const = default;
 };
 

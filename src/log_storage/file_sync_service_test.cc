@@ -27,6 +27,20 @@ TEST(GroupCommit, DoesNotSyncForEverForWhatATruncationTookAway) {
   EXPECT_FALSE(commit.sync_ended(Offset(6), Offset(6)));
 }
 
+TEST(GroupCommit, TellsOfAFailureOnlyIfSomebodyWaits) {
+  GroupCommit commit;
+  EXPECT_TRUE(commit.want_lazily(Offset(10)));
+  EXPECT_FALSE(commit.sync_failed());
+  EXPECT_TRUE(commit.want_lazily(Offset(10)));
+  EXPECT_FALSE(commit.want(Offset(11)));
+  EXPECT_TRUE(commit.sync_ended(Offset(10), Offset(11)));
+  EXPECT_TRUE(commit.sync_failed());
+  EXPECT_TRUE(commit.want(Offset(10)));
+  EXPECT_FALSE(commit.want_lazily(Offset(12)));
+  EXPECT_TRUE(commit.sync_ended(Offset(10), Offset(12)));
+  EXPECT_FALSE(commit.sync_failed()) << "the one who waited has been told";
+}
+
 TEST(GroupCommit, AfterAFailureNothingIsWantedAnyMore) {
   GroupCommit commit;
   EXPECT_TRUE(commit.want(Offset(10)));
@@ -54,6 +68,7 @@ class HandScheduler final : public Scheduler {
 class TestPartition final : public DurableLog {
  public:
   explicit TestPartition(std::unique_ptr<PartitionLog> log) : log_(std::move(log)) {}
+  LogId id() const override { return {kTestTopic, PartitionIndex(0)}; }
   void run_in_strand(UniqueFunction<void()> event) override { event(); }
   PartitionLog& log() override { return *log_; }
   void on_durable(Offset end) override { durable.push_back(end.value()); }

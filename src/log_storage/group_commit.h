@@ -14,8 +14,13 @@ namespace naru {
 
 class GroupCommit {
  public:
-  // Somebody waits until everything below `end` is durable, and it is not yet. True: start a sync now.
+  // Somebody waits until the log's files hold everything below `end`, and they do not yet. True: start a sync now.
   bool want(Offset end) {
+    awaited_ = std::max(awaited_, end);
+    return want_lazily(end);
+  }
+  // The same, but nobody waits: a failure that passes is not told to anybody.
+  bool want_lazily(Offset end) {
     wanted_ = std::max(wanted_, end);
     if (running_) return false;
     running_ = true;
@@ -24,16 +29,18 @@ class GroupCommit {
 
   // The sync ended well. True: start the next one now. `log_end` bounds what can be wanted: a truncation may have taken
   // away what somebody waited for.
-  bool sync_ended(Offset durable_end, Offset log_end) {
+  bool sync_ended(Offset synced_end, Offset log_end) {
     wanted_ = std::min(wanted_, log_end);
-    running_ = wanted_ > durable_end;
+    if (awaited_ <= synced_end) awaited_ = Offset(0);
+    running_ = wanted_ > synced_end;
     return running_;
   }
 
-  // The sync failed, and all who waited have been told.
-  void sync_failed() {
-    running_ = false;
-    wanted_ = Offset(0);
+  // The sync failed. True: somebody has waited for it, and has to be told.
+  bool sync_failed() {
+    const bool tell = awaited_ > Offset(0);
+    *this = GroupCommit();
+    return tell;
   }
 
   bool running() const { return running_; }
@@ -41,6 +48,7 @@ class GroupCommit {
  private:
   bool running_ = false;
   Offset wanted_{0};
+  Offset awaited_{0};
 };
 
 }  // namespace naru

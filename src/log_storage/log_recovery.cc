@@ -281,7 +281,10 @@ Status LogRecovery::settle_checkpoint() {
   log_.report.end_offset = end_;
   log_.report.checkpoint_rebuilt = !promise_;
   for (ExaminedSegment& found : kept_) log_.segments.push_back(std::move(found.segment));
-  const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset};
+  // Without a checkpoint nobody knows which journaled batches are void: then all are, as a person has decided who
+  // accepted a loss by removing the file.
+  const uint64_t truncations = promise_ ? promise_->truncations : truncations_beyond(options_.journaled);
+  const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset, .truncations = truncations};
   if (promise_ == value) return Status();
   if (!promise_) return log_.checkpoint->write_both_and_sync(value);
   NARU_TRY(log_.checkpoint->write(value));

@@ -27,9 +27,10 @@ Result<OpenedLog> PartitionLog::open(FileSystem& file_system, OpenFiles& open_fi
                                      const LogConfig& config, const OpenOptions& options) {
   NARU_TRY_ASSIGN(auto recovered, recover_log(file_system, open_files, folder, config, options));
   RecoveryReport report = recovered.report;
-  if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", folder, report.to_string());
   std::unique_ptr<PartitionLog> log(
       new PartitionLog(file_system, open_files, std::move(folder), config, std::move(recovered)));
+  NARU_TRY(log->replay(options, report));
+  if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", log->folder(), report.to_string());
   return OpenedLog{std::move(log), std::move(report)};
 }
 
@@ -43,7 +44,8 @@ PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::
       epochs_(std::move(recovered.epochs)),
       checkpoint_(std::move(recovered.checkpoint)),
       start_offset_(recovered.report.start_offset),
-      durable_end_(recovered.report.end_offset) {
+      durable_(recovered.report.end_offset),
+      truncations_(checkpoint_->value()->truncations) {
   NARU_ASSERT(!segments_.empty(), "recovery of {} left no segment", folder_);
 }
 
@@ -113,9 +115,11 @@ Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView reco
     return failure(after_failed_write(std::move(status)));
   }
   if (epochs_.assign(stored.leader_epoch, stored.base_offset)) unsynced_.epochs = true;
-  return AppendOutcome{.base_offset = stored.base_offset,
-                       .last_offset = stored.last_offset(),
-                       .bytes = static_cast<uint32_t>(stored.total_size)};
+  AppendOutcome outcome{.base_offset = stored.base_offset,
+                        .last_offset = stored.last_offset(),
+                        .bytes = static_cast<uint32_t>(stored.total_size)};
+  std::ranges::copy(header, outcome.header.begin());
+  return outcome;
 }
 
 Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
@@ -205,13 +209,30 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
     unsynced_.epochs |= work.parts_.epochs;
     return Status();
   }
-  durable_end_ = work.end_offset_;
-  const Status noted = checkpoint_->write({durable_end_, start_offset_});
+  durable_.synced(work.end_offset_);
+  const Status noted = checkpoint_->write({synced_end(), start_offset_, truncations_});
   if (noted.ok()) return Status();
   // The data is durable all the same; an older promise is only a weaker one.
   if (!is_temporary(noted)) return after_failed_write(noted);
-  log_warn("log_storage", "cannot note that {} is durable up to offset {}: {}", folder_, durable_end_,
+  log_warn("log_storage", "cannot note that {} is durable up to offset {}: {}", folder_, synced_end(),
            noted.to_string());
+  return Status();
+}
+
+bool PartitionLog::journaled(const JournaledRange& range) {
+  if (range.truncations != truncations_) return false;
+  durable_.journaled(range.base_offset, range.end_offset);
+  return true;
+}
+
+// What is durable through a commit journal alone becomes so through the log's own files.
+Status PartitionLog::sync_journaled_part() {
+  for (size_t i = segment_index(synced_end()); i < segments_.size(); ++i) {
+    NARU_TRY_ASSIGN(const auto file, segments_[i]->file());
+    NARU_TRY(file->sync_data());
+  }
+  NARU_TRY(file_system_.sync_directory(folder_));
+  durable_.synced(end_offset());
   return Status();
 }
 
@@ -250,13 +271,12 @@ Status PartitionLog::truncate_segments(Offset end) {
   const size_t index = segment_index(end);
   Segment& last = *segments_[index];
   NARU_TRY_ASSIGN(const SegmentEnd cut, last.end_below(end));
-  // First the promise, on disk and without an older slot: whatever happens from here on, recovery does not miss what
-  // is being cut.
+  // First the promises, on disk and without an older slot: whatever happens from here on, recovery does not miss what
+  // is being cut, and no commit journal brings it back. From then on journals do not count for what stays, either.
+  if (std::min(durable_end(), cut.offset) > synced_end()) NARU_TRY(sync_journaled_part());
   ++truncations_;
-  if (cut.offset < checkpoint_->value()->durable_end) {
-    NARU_TRY(checkpoint_->write_both_and_sync({cut.offset, start_offset_}));
-  }
-  durable_end_ = std::min(durable_end_, cut.offset);
+  durable_.truncated(cut.offset);
+  NARU_TRY(checkpoint_->write_both_and_sync({synced_end(), start_offset_, truncations_}));
   NARU_TRY(remove_segments_behind(index));
   NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
   NARU_TRY(last.reactivate());

@@ -4,8 +4,9 @@
 // there is no other way to get something one can append to. What the files hold: docs/formats/log.md.
 //
 // Durability: append() puts bytes into the page cache. begin_sync() describes what has to be synced, a worker performs
-// it, finish_sync() moves durable_end(). The file "checkpoint" remembers durable_end() as a promise to recovery:
-// damage below it is never cut away but refused.
+// it, finish_sync() moves synced_end() and durable_end(). The file "checkpoint" remembers synced_end() as a promise to
+// recovery: damage below it is never cut away but refused. A commit journal may make single batches durable before the
+// log's own files are synced: journaled() moves durable_end() alone, and open() puts what the files lost back in place.
 //
 // Errors: disk_full and too_many_open_files leave the log as it was before the call, and usable. Any other failed write
 // and every failed sync is final: the log is offline, answers writes with log_offline, and goes on being readable.
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,9 @@
 #include "foundation/status.h"
 #include "foundation/time.h"
 #include "foundation/uuid.h"
+#include "log_storage/durable_prefix.h"
 #include "log_storage/epoch_history.h"
+#include "log_storage/journal_replay.h"
 #include "log_storage/log_config.h"
 #include "log_storage/open_files.h"
 #include "log_storage/recovery_report.h"
@@ -42,6 +46,7 @@ struct OpenOptions {
   Uuid topic_id;                // must be the one in the folder's partition.metadata
   bool clean_shutdown = false;  // every log of this data folder was closed: LogDirectory::was_clean_shutdown()
   WallTimeMs now = 0;
+  std::span<const JournaledBatches> journaled;  // what commit journals hold of this log
 };
 
 struct OpenedLog {
@@ -54,6 +59,14 @@ struct AppendOutcome {
   Offset last_offset;
   WallTimeMs log_append_time_ms = kNoTimestamp;  // kNoTimestamp with CreateTime
   uint32_t bytes = 0;
+  StoredHeader header;  // as stored; the records behind it are those of the batch
+};
+
+// A batch that is on its way through a commit journal.
+struct JournaledRange {
+  Offset base_offset;
+  Offset end_offset;
+  uint64_t truncations = 0;
 };
 
 // Whole batches of one segment. Empty (no file) when there is nothing to read at or behind base_offset yet.
@@ -105,7 +118,11 @@ class PartitionLog {
   Offset start_offset() const { return start_offset_; }
   Offset end_offset() const;
   // Everything below survives a power cut.
-  Offset durable_end() const { return durable_end_; }
+  Offset durable_end() const { return durable_.end(); }
+  // The part of it that survives without a commit journal.
+  Offset synced_end() const { return durable_.synced_end(); }
+  // How often the log was truncated since it was created.
+  uint64_t truncations() const { return truncations_; }
 
   LeaderEpoch latest_epoch() const { return epochs_.latest(); }
   EpochEnd end_offset_for_epoch(LeaderEpoch epoch) const { return epochs_.end_offset_for(epoch, end_offset()); }
@@ -120,6 +137,11 @@ class PartitionLog {
   // `performed` is what work.perform() returned. Advances durable_end(), or takes the log offline. Returns the reason
   // why what the work covered is not durable; ok, but without progress, when the log was truncated meanwhile.
   Status finish_sync(SyncWork work, const Status& performed);
+
+  bool sync_running() const { return sync_running_; }
+
+  // A commit journal holds the batch durably. False when the log was truncated since: then it says nothing.
+  bool journaled(const JournaledRange& range);
 
   // Starts a new segment when the present one is older than segment.ms; for partitions that nobody writes to.
   Status maybe_roll_by_time(WallTimeMs now);
@@ -147,6 +169,9 @@ class PartitionLog {
   Result<AppendOutcome> write_batch(BytesView header, BytesView records, const BatchHeader& stored, WallTimeMs now);
   Status make_room(const BatchHeader& stored, WallTimeMs now);
   Status roll(WallTimeMs now);
+  Status replay(const OpenOptions& options, RecoveryReport& report);
+  Status replay_batch(const File& file, const JournaledBatch& batch, WallTimeMs now);
+  Status sync_journaled_part();
   Status remove_segments_behind(size_t last_kept);
   Status truncate_segments(Offset end);
   Result<std::optional<OffsetAndTimestamp>> find_in_segment(Segment& segment, WallTimeMs timestamp, Offset end_limit);
@@ -163,13 +188,13 @@ class PartitionLog {
   EpochHistory epochs_;
   std::unique_ptr<CheckpointFile> checkpoint_;
   Offset start_offset_;
-  Offset durable_end_;
+  DurablePrefix durable_;
   Status offline_reason_;
 
   // What the next SyncWork has to cover besides the active segment.
   UnsyncedParts unsynced_;
   bool sync_running_ = false;
-  uint64_t truncations_ = 0;
+  uint64_t truncations_;
 };
 
 }  // namespace naru

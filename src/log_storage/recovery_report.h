@@ -20,7 +20,8 @@ struct RecoveryReport {
   uint32_t damaged_indexes = 0;  // of segments whose indexes were built anew although no crash explains it
   bool epochs_rebuilt = false;
   bool checkpoint_rebuilt = false;
-  std::string why_cut;  // names file, position and offset of the first batch that was dropped
+  uint64_t replayed_batches = 0;  // that the log's own files had lost, and a commit journal held
+  std::string why_cut;            // names file, position and offset of the first batch that was dropped
 
   // Something besides the normal was found; to_string() says what.
   bool remarkable() const {

@@ -84,15 +84,20 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   const auto waiter = std::make_shared<AckSlot>(group, slot, std::move(result));
   if (const auto verdict = leader_.wait_for(end, request.acks, waiter)) waiter->acknowledged(*verdict);
 
-  arrange_sync(appended->last_offset - appended->base_offset + 1);
+  arrange_sync(*appended, request.batch);
   tell_acks_and_readers();
 }
 
-void Partition::arrange_sync(int64_t records) {
-  unsynced_records_ += records;
+void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& batch) {
+  unsynced_records_ += appended.last_offset - appended.base_offset + 1;
   if (config_.acknowledges_after_sync()) {
     // acks=0 promises nothing, yet readers only see what is synced: so it is synced too, in the same rounds.
-    services_.durability.make_durable(shared_from_this(), log_->end_offset());
+    services_.durability.make_durable(
+        shared_from_this(), StoredBatch{.header = appended.header,
+                                        .records = batch.slice(kBatchHeaderSize, batch.size() - kBatchHeaderSize),
+                                        .base_offset = appended.base_offset,
+                                        .end_offset = appended.last_offset + 1,
+                                        .leader_epoch = leader_epoch_});
     return;
   }
   if (unsynced_records_ >= config_.flush_messages) {
@@ -113,11 +118,20 @@ void Partition::flush_by_time() {
 
 void Partition::on_durable(Offset end) {
   leader_.synced(end);
-  if (log_->durable_end() == log_->end_offset()) {
-    unsynced_records_ = 0;
-    if (all_synced_) all_synced_->wake();
-  }
+  if (log_->durable_end() == log_->end_offset()) unsynced_records_ = 0;
+  maybe_end_of_syncs();
   tell_acks_and_readers();
+}
+
+// A sync may run although everything is durable: it frees a commit journal.
+void Partition::maybe_end_of_syncs() {
+  if (log_->durable_end() == log_->end_offset() && !log_->sync_running()) let_close_go_on();
+}
+
+void Partition::let_close_go_on() {
+  if (!all_synced_) return;
+  end_syncs();
+  all_synced_->wake();
 }
 
 void Partition::on_sync_failed(const Status& reason) {
@@ -125,7 +139,7 @@ void Partition::on_sync_failed(const Status& reason) {
   // No space for a checkpoint or an index, say. What was appended may become durable later; nobody is promised it now.
   log_error("partition", "{}: sync failed: {}", identity_.to_string(), reason.to_string());
   fail_waiters(reason);
-  if (all_synced_) all_synced_->wake();
+  let_close_go_on();
 }
 
 void Partition::go_offline(const Status& cause) {
@@ -134,7 +148,7 @@ void Partition::go_offline(const Status& cause) {
   const Status reason(ErrorCode::log_offline, cause.message());
   stop_serving(reason);
   fail_waiters(reason);
-  if (all_synced_) all_synced_->wake();
+  let_close_go_on();
 }
 
 void Partition::tell_acks_and_readers() {
@@ -236,11 +250,14 @@ Task<Status> Partition::close(Status reason) {
   const auto synced = std::make_shared<Wakeup>();
   co_await in_strand(strand_, [this, &synced, &reason] {
     stop_serving(reason);
-    if (log_->offline() || log_->durable_end() == log_->end_offset()) {
-      synced->wake();
-    } else {
-      all_synced_ = synced;
+    begin_closing();
+    all_synced_ = synced;
+    if (log_->offline()) {
+      let_close_go_on();
+    } else if (log_->durable_end() < log_->end_offset()) {
       services_.durability.make_durable(shared_from_this(), log_->end_offset());
+    } else {
+      maybe_end_of_syncs();
     }
     return Unit{};
   });
@@ -249,7 +266,9 @@ Task<Status> Partition::close(Status reason) {
   co_return co_await in_strand(strand_, [this] {
     // They were appended: "not here" would be a lie that makes a client send them twice.
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
-    return log_->offline() ? log_->offline_reason() : log_->close();
+    const Status closed = log_->offline() ? log_->offline_reason() : log_->close();
+    if (closed.ok()) services_.durability.closed(*this);
+    return closed;
   });
 }
 

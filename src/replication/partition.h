@@ -124,6 +124,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   bool offline() const { return offline_.load(std::memory_order_relaxed); }
 
   // DurableLog, called by the durability service.
+  LogId id() const override { return {identity_.topic_id, identity_.index}; }
   void run_in_strand(UniqueFunction<void()> work) override { strand_.run(std::move(work)); }
   PartitionLog& log() override { return *log_; }
   void on_durable(Offset end) override;
@@ -137,7 +138,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   class AckSlot;
 
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
-  void arrange_sync(int64_t records);
+  void arrange_sync(const AppendOutcome& appended, const SharedBytes& batch);
+  void maybe_end_of_syncs();
+  void let_close_go_on();
   void flush_by_time();
   PartitionView view_inside(LeaderEpoch current_leader_epoch) const;
   PartitionView read_inside(const ReadRequest& request);
