@@ -36,7 +36,8 @@ ConnectionSettings connection_settings(const BrokerConfig& config) {
 
 ServerLimits server_limits(const BrokerConfig& config) {
   return {.max_connections = static_cast<size_t>(config.max_connections),
-          .max_connections_per_address = static_cast<size_t>(config.max_connections_per_ip)};
+          .max_connections_per_address = static_cast<size_t>(config.max_connections_per_ip),
+          .per_address_overrides = config.max_connections_per_ip_overrides};
 }
 
 Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams, const BrokerConfig& config) {
@@ -184,7 +185,7 @@ Status Broker::Parts::open_doors() {
                                   .controller = *controller,
                                   .watcher_ids = watcher_ids});
   dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
-  server = std::make_unique<ConnectionServer>(seams, memory, *dispatcher, connection_settings(config),
+  server = std::make_unique<ConnectionServer>(seams, memory, metrics, *dispatcher, connection_settings(config),
                                               server_limits(config));
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });

@@ -74,6 +74,7 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
                                          kafka::WireReader& body) {
   if (!header.version_supported()) co_return refuse_newer_api_versions(header.header.correlation_id);
   RequestTimes times(request.received);
+  times.mark(RequestStage::queued, services_.clock.now());
   const RequestContext context{.api = *header.api,
                                .version = header.version(),
                                .correlation_id = header.header.correlation_id,
@@ -86,10 +87,13 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
   Response response = co_await find_handler(*header.api)(services_, context, body);
 
   const MonotonicTime now = services_.clock.now();
-  times.mark(RequestStage::committed, now);
+  // A handler that does not say where its work ends has waited for nobody.
+  const bool said_when_handled = times.charged(RequestStage::handled) > Duration::zero();
+  times.mark(said_when_handled ? RequestStage::committed : RequestStage::handled, now);
   const uint64_t bytes_out = size_of(response);
-  metrics_.record(*header.api, times.total(), request.frame.size(), bytes_out);
-  slow_requests_.observe(context.api.name, describe_client(context), times, now);
+  metrics_.record(*header.api, times, request.frame.size(), bytes_out);
+  response.send_time = {.histogram = &metrics_.send_seconds(*header.api), .finished = now};
+  if (slow_requests_.is_slow(times)) slow_requests_.observe(context.api.name, describe_client(context), times, now);
   if (const Milliseconds delay = services_.throttle.delay(context, request.frame.size(), bytes_out);
       delay > Milliseconds(0)) {
     context.connection->mute_until(now + delay);

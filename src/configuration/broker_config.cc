@@ -137,6 +137,14 @@ void fill_limits(BrokerConfig& config) {
   config.socket_request_max_bytes = values.int32("socket.request.max.bytes");
   config.max_connections = values.int32("max.connections");
   config.max_connections_per_ip = values.int32("max.connections.per.ip");
+  for (const std::string_view pair : parse_config_list(values.string("max.connections.per.ip.overrides"))) {
+    const size_t colon = pair.rfind(':');
+    std::string_view address = pair.substr(0, colon);
+    if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
+    config.max_connections_per_ip_overrides.emplace(
+        address, static_cast<size_t>(parse_config_integer(pair.substr(colon + 1)).value_or(0)));
+  }
+  config.max_fetch_sessions = values.int32("max.incremental.fetch.session.cache.slots");
   config.connections_max_idle = Milliseconds(values.integer("connections.max.idle.ms"));
   config.max_inflight_requests_per_connection = values.int32("naru.max.inflight.requests.per.connection");
   config.fetch_max_bytes = values.int32("fetch.max.bytes");
@@ -164,10 +172,10 @@ void fill_listeners(BrokerConfig& config, Problems& problems) {
 
 // A single request that is allowed must also fit, or its connection would wait for ever.
 void check_budget(const BrokerConfig& config, Problems& problems) {
-  const uint64_t largest = static_cast<uint64_t>(config.socket_request_max_bytes) + config.max_decompressed_bytes;
+  const uint64_t largest = static_cast<uint64_t>(config.socket_request_max_bytes) + 2 * config.max_decompressed_bytes;
   if (config.memory_budget_bytes < largest) {
     problems.add(
-        "naru.memory.budget.bytes ({}) is {}, but one request may need {} (socket.request.max.bytes + "
+        "naru.memory.budget.bytes ({}) is {}, but one request may need {} (socket.request.max.bytes + twice "
         "naru.max.decompressed.bytes); raise the budget or lower those",
         config.values.at("naru.memory.budget.bytes").origin, config.memory_budget_bytes, largest);
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,8 @@ struct BrokerConfig {
   int32_t socket_request_max_bytes = 0;
   int32_t max_connections = 0;
   int32_t max_connections_per_ip = 0;
+  std::map<std::string, size_t> max_connections_per_ip_overrides;  // by address
+  int32_t max_fetch_sessions = 0;
   Milliseconds connections_max_idle{};
   int32_t max_inflight_requests_per_connection = 0;
   int32_t fetch_max_bytes = 0;

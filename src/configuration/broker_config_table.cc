@@ -101,6 +101,17 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "2147483647",
      .help = "Most connections from one address.",
      .minimum = 1},
+    {.name = "max.connections.per.ip.overrides",
+     .type = list,
+     .default_text = "",
+     .help = "ADDRESS:NUMBER for each address with a limit of its own in place of max.connections.per.ip. Addresses, "
+             "not names; IPv6 in brackets.",
+     .check = detail::check_connection_overrides},
+    {.name = "max.incremental.fetch.session.cache.slots",
+     .type = int32,
+     .default_text = "1000",
+     .help = "Most fetch sessions; a client that gets none sends all its partitions with each fetch. 0: no sessions.",
+     .minimum = 0},
     {.name = "connections.max.idle.ms",
      .type = int64,
      .default_text = "600000",
@@ -121,9 +132,8 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "naru.memory.budget.bytes",
      .type = int64,
      .default_text = "536870912",
-     .help =
-         "Memory for request bodies, parked fetches, decompression, producer state and sessions together. When it is "
-         "used up, reading from clients pauses.",
+     .help = "Memory for request bodies, parked fetches, decompression, producer state, sessions and unread answers "
+             "together. When it is used up, reading from clients pauses.",
      .minimum = 1 << 20},
     {.name = "naru.max.decompressed.bytes",
      .type = int64,

@@ -101,8 +101,8 @@ TEST(BrokerConfig, RefusesABudgetIntoWhichOneRequestWouldNotFit) {
   const auto config = make_broker_config({{"naru.memory.budget.bytes", "100000000"}});
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().message(),
-            "naru.memory.budget.bytes (given value) is 100000000, but one request may need 171966464 "
-            "(socket.request.max.bytes + naru.max.decompressed.bytes); raise the budget or lower those");
+            "naru.memory.budget.bytes (given value) is 100000000, but one request may need 239075328 "
+            "(socket.request.max.bytes + twice naru.max.decompressed.bytes); raise the budget or lower those");
 }
 
 TEST(BrokerConfig, RefusesListenersThatContradictEachOther) {

@@ -1,6 +1,8 @@
 #include "configuration/value_checks.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "configuration/config_definition.h"
 #include "platform/transport.h"
@@ -38,6 +40,20 @@ Status check_admin_listener(std::string_view value) {
   if (value.empty()) return {};
   const auto endpoint = parse_endpoint(value);
   return endpoint ? Status() : endpoint.error();
+}
+
+Status check_connection_overrides(std::string_view value) {
+  std::set<std::string> addresses;
+  for (const std::string_view pair : parse_config_list(value)) {
+    const size_t colon = pair.rfind(':');
+    const std::string_view address = pair.substr(0, std::min(colon, pair.size()));
+    const bool bracketed = address.starts_with('[') && address.ends_with(']');
+    const bool is_address = !address.empty() && (bracketed || address.find(':') == std::string_view::npos);
+    if (!is_address || colon == std::string_view::npos || parse_config_integer(pair.substr(colon + 1)).value_or(-1) < 0)
+      return error(ErrorCode::invalid_config, "'{}' is not ADDRESS:NUMBER", pair);
+    if (!addresses.emplace(address).second) return error(ErrorCode::invalid_config, "'{}' is named twice", address);
+  }
+  return {};
 }
 
 }  // namespace naru::detail

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "foundation/log.h"
-
 namespace naru {
 namespace {
 
-// Reads per readiness event, so that one busy connection does not starve the others of its loop.
-constexpr int kReadsPerEvent = 16;
+// What one connection gets in one turn of its loop, so that a busy one does not starve the others.
+constexpr size_t kRequestsPerTurn = 32;
+constexpr size_t kBytesPerTurn = 256 * 1024;
+// What handling a request costs besides its bytes: coroutines, the decoded form, the answer.
+constexpr size_t kMemoryPerRequest = 2 * 1024;
 
 }  // namespace
 
@@ -30,17 +31,38 @@ void Connection::start() {
   stream_->start(this);
 }
 
-// ---- input, on the loop
-
 bool Connection::may_read() const {
-  return !closed_ && !input_ended_ && !muted_ && !waiting_for_memory_ &&
-         !too_many_in_flight_.load(std::memory_order_acquire);
+  return !closed_ && !input_ended_ && !muted_ && !waiting_for_memory_ && holds_ == 0 &&
+         !too_many_in_flight_.load(std::memory_order_acquire) && !too_much_unsent_.load(std::memory_order_acquire);
 }
 
 void Connection::on_readable() {
   const auto self = shared_from_this();
-  for (int reads = 0; reads < kReadsPerEvent && may_read(); ++reads) {
-    const MutableBytesView space = frames_.space();
+  take_turn();
+}
+
+// Everything that may let the connection go on ends up here. Handing out a request may come back to it: an answer
+// that is there at once can end the reason for a pause.
+void Connection::take_turn() {
+  if (in_turn_ || continuing_ || closed_) return;
+  in_turn_ = true;
+  requests_left_ = kRequestsPerTurn;
+  read_and_hand_out();
+  in_turn_ = false;
+  if (closed_) return;
+  frames_.rest();
+  watch_half_read_frame();
+  const bool wanted = may_read();
+  if (wanted == std::exchange(wants_readable_, wanted)) return;
+  if (wanted) readable_since_ = environment_.clock.now();
+  stream_->want_readable(wanted);
+}
+
+void Connection::read_and_hand_out() {
+  if (!hand_out_frames()) return;
+  for (size_t bytes = 0; bytes < kBytesPerTurn;) {
+    MutableBytesView space = frames_.space();
+    if (space.size() > kBytesPerTurn) space = space.first(kBytesPerTurn);
     const IoResult got = stream_->read_some(space);
     switch (got.kind) {
       case IoResult::Kind::would_block:
@@ -48,12 +70,14 @@ void Connection::on_readable() {
       case IoResult::Kind::end_of_stream:
         return end_input();
       case IoResult::Kind::failed:
-        return close("");
+        return close(ConnectionEnd::client, "");
       case IoResult::Kind::progress:
         break;
     }
-    last_activity_ns_.store(environment_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
+    last_read_ = environment_.clock.now();
+    last_activity_ns_.store(last_read_.time_since_epoch().count(), std::memory_order_relaxed);
     frames_.received(got.bytes);
+    bytes += got.bytes;
     if (!hand_out_frames()) return;
     if (got.bytes < space.size()) return;  // the socket is empty; saves the read that would say so
   }
@@ -62,68 +86,103 @@ void Connection::on_readable() {
 // False: reading has to stop, for now or for good.
 bool Connection::hand_out_frames() {
   while (may_read()) {
-    FrameReader::Next next = frames_.next();
-    if (!next.error.ok()) {
-      ignore_further_input();  // closing may have to wait for whoever is sending now
-      close(next.error.message());
+    if (!unpaid_frame_ && !take_next_frame()) return may_read();
+    if (requests_left_ == 0) {
+      continue_in_next_turn();
       return false;
     }
-    if (!next.frame) {
-      watch_half_read_frame();
-      if (const auto pending = frames_.pending_frame_bytes()) return pay_for(*pending);
-      return true;
-    }
-    const size_t in_flight = in_flight_.fetch_add(1) + 1;
-    if (in_flight >= settings_.max_in_flight) {
-      too_many_in_flight_.store(true);
-      stream_->want_readable(false);
-      // A response may have left between the two lines above; then nobody else would start reading again.
-      // Sequentially consistent, here and in send_inside(): one of the two sides must see what the other has written.
-      if (in_flight_.load() < settings_.max_in_flight) {
-        too_many_in_flight_.store(false);
-        stream_->want_readable(true);
-      }
-    }
-    environment_.processor.process({.connection = shared_from_this(),
-                                    .slot = next_slot_++,
-                                    .frame = std::move(*next.frame),
-                                    .memory = std::move(paid_),
-                                    .received = environment_.clock.now()});
+    if (!pay_for(unpaid_frame_->size())) return false;
+    --requests_left_;
+    SharedBytes frame = std::move(*unpaid_frame_);
+    unpaid_frame_.reset();
+    hand_out(std::move(frame));
   }
-  return may_read();
+  return false;
 }
 
-// Pay before reading: a frame larger than a block is only read once there is memory for it. Smaller ones are bounded by
-// the number of requests in flight.
-bool Connection::pay_for(size_t bytes) {
-  if (paid_.bytes() > 0 || bytes <= FrameReader::kBlockSize) return true;
+// False: there is no whole frame.
+bool Connection::take_next_frame() {
+  FrameReader::Next next = frames_.next();
+  if (!next.error.ok()) {
+    ignore_further_input();  // closing may have to wait for whoever is sending now
+    close(ConnectionEnd::malformed, next.error.message());
+    return false;
+  }
+  if (next.frame) {
+    unpaid_frame_ = std::move(next.frame);
+    return true;
+  }
+  // Large frames are paid before they are read.
+  const auto pending = frames_.pending_frame_bytes();
+  if (pending && *pending > FrameReader::kBlockSize) pay_for(*pending);
+  return false;
+}
+
+void Connection::hand_out(SharedBytes frame) {
+  const size_t in_flight = in_flight_.fetch_add(1) + 1;
+  if (in_flight >= settings_.max_in_flight) {
+    too_many_in_flight_.store(true);
+    // A response may have left between the two lines above; then nobody else would start reading again.
+    // Sequentially consistent, here and in all_is_sent(): one of the two sides must see what the other has written.
+    if (in_flight_.load() < settings_.max_in_flight) too_many_in_flight_.store(false);
+  }
+  environment_.processor.process({.connection = shared_from_this(),
+                                  .slot = next_slot_++,
+                                  .frame = std::move(frame),
+                                  .memory = std::exchange(paid_, MemoryLease()),
+                                  .received = last_read_});
+}
+
+// True: it is paid. False: a turn comes when it is, or the connection is closed.
+bool Connection::pay_for(size_t frame_bytes) {
+  if (paid_.bytes() > 0) return true;
+  const size_t bytes = FrameReader::memory_of(frame_bytes) + kMemoryPerRequest;
+  if (auto lease = environment_.memory.reserve_now(MemoryAccount::request_bodies, bytes)) {
+    paid_ = std::move(*lease);
+    return true;
+  }
   waiting_for_memory_ = true;
-  asking_for_memory_ = true;
   const auto waiter = environment_.memory.reserve_when_free(
       MemoryAccount::request_bodies, bytes, [weak = weak_from_this()](MemoryLease lease) {
         const auto self = weak.lock();
         if (!self) return;
         self->stream_->run_on_loop([self, lease = std::move(lease)]() mutable {
-          self->paid_ = std::move(lease);
           self->waiting_for_memory_ = false;
-          if (!self->asking_for_memory_) self->resume_reading();
+          if (self->closed_) return;
+          self->paid_ = std::move(lease);
+          self->take_turn();
         });
       });
-  asking_for_memory_ = false;
   if (!waiter) {
     ignore_further_input();
-    close(waiter.error().message());
+    close(ConnectionEnd::memory, waiter.error().message());
     return false;
   }
-  if (!waiting_for_memory_) return true;  // it was there
   memory_waiter_ = *waiter;
-  stream_->want_readable(false);
-  return false;
+  return !waiting_for_memory_;  // it may have been there after all
 }
 
-void Connection::resume_reading() {
-  if (closed_) return;
-  if (hand_out_frames()) stream_->want_readable(true);
+void Connection::continue_in_next_turn() {
+  continuing_ = true;
+  environment_.scheduler.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->stream_->run_on_loop([self] {
+      self->continuing_ = false;
+      self->take_turn();
+    });
+  });
+}
+
+void Connection::hold_requests() {
+  ++holds_;
+}
+
+void Connection::release_requests() {
+  stream_->run_on_loop([self = shared_from_this()] {
+    --self->holds_;
+    self->take_turn();
+  });
 }
 
 void Connection::watch_half_read_frame() {
@@ -144,7 +203,10 @@ void Connection::watch_half_read_frame() {
           if (self->closed_) return;
           // Time in which the connection was not allowed to read is not the client's.
           const bool same_frame = self->next_slot_ == waiting_for_slot && self->frames_.in_the_middle();
-          if (same_frame && self->may_read()) return self->close("a request was not complete after the frame timeout");
+          const Duration read_for = self->environment_.clock.now() - self->readable_since_;
+          if (same_frame && self->may_read() && read_for >= self->settings_.frame_timeout) {
+            return self->close(ConnectionEnd::slow_request, "a request was not complete after the frame timeout");
+          }
           self->watch_half_read_frame();
         });
       });
@@ -160,7 +222,7 @@ void Connection::start_idle_timer(MonotonicTime deadline) {
       const MonotonicTime now = self->environment_.clock.now();
       // A parked fetch is busy; a client that takes no bytes is not.
       const bool busy = self->in_flight_.load() > 0 && !self->output_blocked_.load(std::memory_order_relaxed);
-      if (!busy && last + self->settings_.idle_timeout <= now) return self->close("idle");
+      if (!busy && last + self->settings_.idle_timeout <= now) return self->close(ConnectionEnd::idle, "idle");
       self->start_idle_timer(std::max(now + Milliseconds(1),
                                       busy ? now + self->settings_.idle_timeout : last + self->settings_.idle_timeout));
     });
@@ -169,100 +231,26 @@ void Connection::start_idle_timer(MonotonicTime deadline) {
 
 void Connection::ignore_further_input() {
   input_ended_ = true;
-  stream_->want_readable(false);
+  if (std::exchange(wants_readable_, false)) stream_->want_readable(false);
 }
 
 // The client will send no more. What it has asked for is still answered: it may only have closed its sending half.
 void Connection::end_input() {
   ignore_further_input();
-  finish_and_close();
-}
-
-// ---- output, in the strand
-
-void Connection::respond(uint64_t slot, Response response) {
-  output_strand_.run([self = shared_from_this(), slot, response = std::move(response)]() mutable {
-    if (self->output_closed_) {
-      self->in_flight_.fetch_sub(1, std::memory_order_acq_rel);
-      return;
-    }
-    self->responses_.finish(slot, std::move(response));
-    self->send_inside();
-  });
-}
-
-void Connection::send_inside() {
-  while (!close_reason_) {
-    auto next = responses_.take_next();
-    if (!next) break;
-    close_reason_ = std::move(next->close_reason);
-    output_.push(std::move(*next));
-    ++unsent_answers_;
-  }
-  const IoResult sent = output_.drain_into(*stream_);
-  if (sent.kind == IoResult::Kind::failed) return close_inside("");
-  const bool blocked = sent.kind == IoResult::Kind::would_block;
-  output_blocked_.store(blocked, std::memory_order_relaxed);
-  if (blocked) return stream_->want_writable();
-  if (close_reason_) return close_inside(*close_reason_);
-
-  const size_t answered = std::exchange(unsent_answers_, 0);
-  const size_t in_flight = in_flight_.fetch_sub(answered) - answered;
-  if (in_flight == 0 && close_when_answered_.load(std::memory_order_acquire)) return close_inside("");
-  if (in_flight < settings_.max_in_flight && too_many_in_flight_.exchange(false)) {
-    stream_->run_on_loop([self = shared_from_this()] { self->resume_reading(); });
-  }
-}
-
-void Connection::on_writable() {
-  const auto keep_alive = shared_from_this();  // see Strand::run: the event must not hold the last reference
-  // The client takes bytes, if slowly: it is not idle.
-  last_activity_ns_.store(environment_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
-  output_strand_.run([self = shared_from_this()] {
-    if (!self->output_closed_) self->send_inside();
-  });
-}
-
-void Connection::finish_and_close() {
-  stream_->run_on_loop([self = shared_from_this()] {
-    if (!self->closed_) self->ignore_further_input();
-  });
-  close_when_answered_.store(true, std::memory_order_release);
-  gone_.cancel();  // parked fetches are answered now instead of later
-  on_writable();   // closes at once if nothing is in flight
-}
-
-void Connection::close(std::string reason) {
-  output_strand_.run([self = shared_from_this(), reason = std::move(reason)] { self->close_inside(reason); });
-}
-
-void Connection::close_inside(const std::string& reason) {
-  if (output_closed_) return;
-  output_closed_ = true;  // nobody writes any more, so the loop may close the stream
-  output_.clear();
-  if (!reason.empty()) log_info("network", "closed the connection from {}: {}", peer().to_string(), reason);
-  stream_->run_on_loop([self = shared_from_this()] {
-    if (std::exchange(self->closed_, true)) return;
-    self->environment_.scheduler.cancel_timer(self->idle_timer_);
-    if (self->waiting_for_memory_) self->environment_.memory.cancel(self->memory_waiter_);
-    if (self->frame_timer_running_) self->environment_.scheduler.cancel_timer(self->frame_timer_);
-    self->stream_->close();
-    self->gone_.cancel();
-    self->environment_.closed();
-  });
+  finish_and_close(ConnectionEnd::client);
 }
 
 void Connection::mute_until(MonotonicTime deadline) {
   stream_->run_on_loop([self = shared_from_this(), deadline] {
     if (self->closed_) return;
     self->muted_ = true;
-    self->stream_->want_readable(false);
+    if (std::exchange(self->wants_readable_, false)) self->stream_->want_readable(false);
     self->environment_.scheduler.start_timer(deadline, [weak = self->weak_from_this()] {
       const auto muted = weak.lock();
       if (!muted) return;
       muted->stream_->run_on_loop([muted] {
         muted->muted_ = false;
-        muted->resume_reading();
+        muted->take_turn();
       });
     });
   });

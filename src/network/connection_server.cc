@@ -6,9 +6,14 @@
 
 namespace naru {
 
-ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, RequestProcessor& processor,
-                                   ConnectionSettings settings, ServerLimits limits)
-    : seams_(seams), memory_(memory), processor_(processor), settings_(settings), limits_(limits) {}
+ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, MetricsRegistry& metrics,
+                                   RequestProcessor& processor, ConnectionSettings settings, ServerLimits limits)
+    : seams_(seams),
+      memory_(memory),
+      metrics_(metrics),
+      processor_(processor),
+      settings_(settings),
+      limits_(std::move(limits)) {}
 
 ConnectionServer::~ConnectionServer() = default;
 
@@ -25,35 +30,49 @@ Result<Endpoint> ConnectionServer::listen(const std::string& listener_name, cons
 void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<Stream> stream) {
   const std::string host = stream->peer().host;
   std::shared_ptr<Connection> connection;
+  std::optional<ConnectionRefusal> refusal;
   {
     const std::scoped_lock lock(mutex_);
-    const bool stopping = all_closed_ != nullptr;
-    const bool too_many = connections_.size() >= limits_.max_connections;
-    const bool too_many_from_there = per_address_[host] >= limits_.max_connections_per_address;
-    if (!stopping && !too_many && !too_many_from_there) {
+    refusal = reason_to_refuse(host);
+    if (!refusal) {
       const uint64_t id = next_id_++;
       connection =
           std::make_shared<Connection>(std::move(stream), listener_name, settings_,
                                        Connection::Environment{.clock = seams_.clock,
                                                                .scheduler = seams_.scheduler,
                                                                .memory = memory_,
+                                                               .metrics = metrics_,
+                                                               .lines = close_lines_,
                                                                .processor = processor_,
                                                                .closed = [this, id, host] { forget(id, host); }});
       connections_.emplace(id, connection);
       ++per_address_[host];
-    } else if (per_address_[host] == 0) {
-      per_address_.erase(host);
-    }
-    if (!stopping && (too_many || too_many_from_there)) {
-      log_warn("network", "refused a connection from {}: {} is reached", host,
-               too_many ? "max.connections" : "max.connections.per.ip");
     }
   }
-  if (connection) {
-    connection->start();
-  } else {
-    stream->close();
-  }
+  if (refusal) return refuse(*stream, host, *refusal);
+  metrics_.accepted();
+  connection->start();
+}
+
+std::optional<ConnectionRefusal> ConnectionServer::reason_to_refuse(const std::string& host) const {
+  if (all_closed_ != nullptr) return ConnectionRefusal::stopping;
+  if (connections_.size() >= limits_.max_connections) return ConnectionRefusal::max_connections;
+  const auto own_limit = limits_.per_address_overrides.find(host);
+  const size_t limit =
+      own_limit == limits_.per_address_overrides.end() ? limits_.max_connections_per_address : own_limit->second;
+  const auto open = per_address_.find(host);
+  if ((open == per_address_.end() ? 0 : open->second) >= limit) return ConnectionRefusal::max_connections_per_ip;
+  return std::nullopt;
+}
+
+void ConnectionServer::refuse(Stream& stream, const std::string& host, ConnectionRefusal why) {
+  metrics_.refused(why);
+  stream.close();
+  if (why == ConnectionRefusal::stopping) return;
+  const auto skipped = refusal_lines_.line_allowed(seams_.clock.now());
+  if (!skipped) return;
+  log_warn("network", "refused a connection from {}: {} is reached ({} more lines like this were skipped)", host,
+           why == ConnectionRefusal::max_connections ? "max.connections" : "max.connections.per.ip", *skipped);
 }
 
 void ConnectionServer::forget(uint64_t id, const std::string& host) {
@@ -89,10 +108,10 @@ Task<void> ConnectionServer::stop(MonotonicTime deadline) {
     all_closed_ = all_closed;
     if (connections_.empty()) all_closed->wake();
   }
-  for (const auto& connection : snapshot()) connection->finish_and_close();
+  for (const auto& connection : snapshot()) connection->finish_and_close(ConnectionEnd::stop);
 
   const auto timer = seams_.scheduler.start_timer(deadline, [this] {
-    for (const auto& connection : snapshot()) connection->close("the broker stops");
+    for (const auto& connection : snapshot()) connection->close(ConnectionEnd::stop, "the broker stops");
   });
   co_await all_closed->event();
   seams_.scheduler.cancel_timer(timer);

@@ -4,13 +4,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "async/task.h"
 #include "async/wakeup.h"
 #include "network/connection.h"
+#include "observability/log_rate.h"
 #include "observability/memory_budget.h"
+#include "observability/metrics_registry.h"
 #include "platform/seams.h"
 
 namespace naru {
@@ -18,13 +21,14 @@ namespace naru {
 struct ServerLimits {
   size_t max_connections = SIZE_MAX;
   size_t max_connections_per_address = SIZE_MAX;
+  std::map<std::string, size_t> per_address_overrides;  // by address, in place of max_connections_per_address
 };
 
 // Thread-safe. listen() and stop() on a loop thread.
 class ConnectionServer {
  public:
-  ConnectionServer(Seams seams, MemoryBudget& memory, RequestProcessor& processor, ConnectionSettings settings,
-                   ServerLimits limits);
+  ConnectionServer(Seams seams, MemoryBudget& memory, MetricsRegistry& metrics, RequestProcessor& processor,
+                   ConnectionSettings settings, ServerLimits limits);
   ~ConnectionServer();
 
   // Returns the address that clients can connect to, with its real port.
@@ -38,11 +42,16 @@ class ConnectionServer {
 
  private:
   void accept(const std::string& listener_name, std::unique_ptr<Stream> stream);
+  std::optional<ConnectionRefusal> reason_to_refuse(const std::string& host) const;
+  void refuse(Stream& stream, const std::string& host, ConnectionRefusal why);
   void forget(uint64_t id, const std::string& host);
   std::vector<std::shared_ptr<Connection>> snapshot() const;
 
   Seams seams_;
   MemoryBudget& memory_;
+  ConnectionMetrics metrics_;
+  LogRate refusal_lines_{1};
+  LogRate close_lines_{20};
   RequestProcessor& processor_;
   const ConnectionSettings settings_;
   const ServerLimits limits_;

@@ -2,101 +2,306 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "foundation/byte_writer.h"
+#include "foundation/endian.h"
 #include "platform/simulated/simulated_world.h"
 
 namespace naru {
 namespace {
 
-constexpr size_t kLargeResponse = 4 << 20;  // more than a connection takes while nobody reads
+constexpr size_t kLargeResponse = 4 << 20;        // more than a connection takes while nobody reads
+constexpr size_t kBlockingResponse = 300 * 1024;  // the same, but not so much that the next request has to wait
+constexpr size_t kNumberBytes = 4;
 
-class AnswersEverythingAtLength final : public RequestProcessor {
+// Answers with so many bytes as it is told, or keeps the requests until it is told to answer.
+class Answering final : public RequestProcessor {
  public:
-  void process(Request request) override { request.connection->respond(request.slot, Response(Bytes(kLargeResponse))); }
+  void process(Request request) override {
+    ++seen;
+    log.push_back(request.connection->peer().port);
+    if (holds_first && seen == 1) request.connection->hold_requests();
+    if (keeps) {
+      kept.push_back(std::move(request));
+    } else {
+      answer(request);
+    }
+  }
+  void answer(const Request& request) const { request.connection->respond(request.slot, Response(Bytes(bytes))); }
+  void answer_all() {
+    keeps = false;
+    while (!kept.empty()) {
+      const Request request = std::move(kept.front());
+      kept.pop_front();
+      answer(request);
+    }
+  }
+
+  size_t bytes = kLargeResponse;
+  bool keeps = false;
+  bool holds_first = false;
+  size_t seen = 0;
+  std::vector<uint16_t> log;  // the client's port, per request
+  std::deque<Request> kept;
 };
 
 // Reads nothing until it is told to.
-class DeafClient final : public StreamObserver {
+class Client final : public StreamObserver {
  public:
   void on_readable() override {
     if (!listens) return stream->want_readable(false);
     Bytes space(100'000);
     const IoResult got = stream->read_some(space);
     received += got.bytes;
-    if (got.kind == IoResult::Kind::end_of_stream) stream->want_readable(false);
+    if (got.kind == IoResult::Kind::end_of_stream || got.kind == IoResult::Kind::failed) stream->want_readable(false);
   }
-  void on_writable() override {}
+  void on_writable() override { send(); }
+  void send() {
+    while (!unsent.empty()) {
+      const BytesView rest(unsent);
+      const IoResult sent = stream->write_some({&rest, 1});
+      if (sent.kind == IoResult::Kind::would_block) return stream->want_writable();
+      if (sent.kind != IoResult::Kind::progress) return unsent.clear();
+      unsent.erase(unsent.begin(), unsent.begin() + static_cast<ptrdiff_t>(sent.bytes));
+    }
+  }
+  void listen() {
+    listens = true;
+    stream->want_readable(true);
+  }
+
   std::unique_ptr<Stream> stream;
+  Bytes unsent;
   bool listens = false;
   size_t received = 0;
 };
 
+Bytes frame_of(int32_t size, size_t content = 8) {
+  Bytes bytes;
+  ByteWriter(bytes).write_int(size);
+  bytes.resize(bytes.size() + content);
+  return bytes;
+}
+
+Bytes frames(size_t count, size_t content) {
+  Bytes bytes;
+  for (size_t i = 0; i < count; ++i) append_bytes(bytes, frame_of(static_cast<int32_t>(content), content));
+  return bytes;
+}
+
 class ConnectionServerTest : public testing::Test {
  protected:
-  Task<void> connect_and_ask(Bytes request) {
-    auto connected = co_await client_process_->seams().transport.connect({"broker", 9092});
-    client_.stream = std::move(*connected);
-    client_.stream->start(&client_);
-    for (BytesView rest = request; !rest.empty();) rest = rest.subspan(client_.stream->write_some({&rest, 1}).bytes);
+  void start_server(ConnectionSettings settings, ServerLimits limits, uint64_t memory) {
+    metrics_ = std::make_unique<MetricsRegistry>();
+    memory_ = std::make_unique<MemoryBudget>(memory);
+    server_ = std::make_unique<ConnectionServer>(process_->seams(), *memory_, *metrics_, processor_, settings,
+                                                 std::move(limits));
+    ASSERT_TRUE(server_->listen("PLAINTEXT", {"broker", 9092}));
   }
-  static Bytes frame_of(int32_t size) {
-    Bytes bytes;
-    ByteWriter(bytes).write_int(size);
-    bytes.resize(bytes.size() + 8);
-    return bytes;
+  void SetUp() override { start_server({.idle_timeout = 60s}, {}, 64 << 20); }
+
+  static Task<void> connect(SimulatedProcess& from, Client& client, Bytes request) {
+    auto connected = co_await from.seams().transport.connect({"broker", 9092});
+    client.stream = std::move(*connected);
+    client.stream->start(&client);
+    client.unsent = std::move(request);
+    client.send();
   }
-  void TearDown() override {
+  void connect_and_ask(Bytes request) { world_.run_task(connect(*client_process_, client_, std::move(request))); }
+  Client& add_client(Bytes request) {
+    Client& client = *clients_.emplace_back(std::make_unique<Client>());
+    world_.run_task(connect(*client_process_, client, std::move(request)));
+    return client;
+  }
+
+  void stop() {
     if (client_.stream) client_.stream->close();
-    world_.run_task(server_.stop(world_.now() + 1s));
+    for (const auto& client : clients_) client->stream->close();
+    if (server_) world_.run_task(server_->stop(world_.now() + 1s));
+    processor_.kept.clear();
+    server_.reset();
+    memory_.reset();
+  }
+  void restart(ConnectionSettings settings, ServerLimits limits = {}, uint64_t memory = 64 << 20) {
+    stop();
+    start_server(settings, std::move(limits), memory);
+  }
+  void TearDown() override { stop(); }
+  bool metrics_say(const std::string& line) const {
+    return metrics_->render_prometheus().find(line + "\n") != std::string::npos;
   }
 
   SimulatedWorld world_{1};
   std::unique_ptr<SimulatedProcess> process_ = world_.add_node("broker").start();
   std::unique_ptr<SimulatedProcess> client_process_ = world_.add_node("client").start();
-  MemoryBudget memory_{64 << 20};
-  AnswersEverythingAtLength processor_;
-  ConnectionServer server_{process_->seams(), memory_, processor_, {.idle_timeout = 60s}, {}};
-  Result<Endpoint> bound_ = server_.listen("PLAINTEXT", {"broker", 9092});
-  DeafClient client_;
+  std::unique_ptr<MetricsRegistry> metrics_;
+  Answering processor_;
+  std::unique_ptr<MemoryBudget> memory_;
+  std::unique_ptr<ConnectionServer> server_;
+  Client client_;
+  std::vector<std::unique_ptr<Client>> clients_;
 };
 
 TEST_F(ConnectionServerTest, SurvivesAPeerThatIsCutOffWhileAResponseIsBlocked) {
-  world_.run_task(connect_and_ask(frame_of(8)));
+  connect_and_ask(frame_of(8));
   world_.run_for(1s);
-  ASSERT_EQ(server_.open_connections(), 1u);
+  ASSERT_EQ(server_->open_connections(), 1u);
   world_.network().cut_all();
   world_.run_for(10s);
-  EXPECT_EQ(server_.open_connections(), 0u);
+  EXPECT_EQ(server_->open_connections(), 0u);
 }
 
 // The last reference to the connection is then dropped by the event that sends the last byte.
 TEST_F(ConnectionServerTest, AnswersAClientThatHasClosedItsSendingHalfAndThenLetsGoOfIt) {
-  world_.run_task(connect_and_ask(frame_of(8)));
+  connect_and_ask(frame_of(8));
   world_.run_for(1s);
   SimulatedNetwork::half_close(*client_.stream);
   world_.run_for(1s);
-  ASSERT_EQ(server_.open_connections(), 1u);
-  client_.listens = true;
-  client_.stream->want_readable(true);
+  ASSERT_EQ(server_->open_connections(), 1u);
+  client_.listen();
   world_.run_for(10s);
   EXPECT_EQ(client_.received, kLargeResponse);
-  EXPECT_EQ(server_.open_connections(), 0u);
+  EXPECT_EQ(server_->open_connections(), 0u);
 }
 
 TEST_F(ConnectionServerTest, ClosesAClientThatTakesNoBytesAsIdle) {
-  world_.run_task(connect_and_ask(frame_of(8)));
+  connect_and_ask(frame_of(8));
   world_.run_for(30s);
-  EXPECT_EQ(server_.open_connections(), 1u);
+  EXPECT_EQ(server_->open_connections(), 1u);
   world_.run_for(180s);
-  EXPECT_EQ(server_.open_connections(), 0u);
+  EXPECT_EQ(server_->open_connections(), 0u);
 }
 
 TEST_F(ConnectionServerTest, ClosesAFrameWhoseSizeIsNegativeEvenWhileAResponseIsBlocked) {
+  processor_.bytes = kBlockingResponse;
   Bytes requests = frame_of(8);
   append_bytes(requests, frame_of(-100));
-  world_.run_task(connect_and_ask(requests));
+  connect_and_ask(requests);
   world_.run_for(10s);
-  EXPECT_EQ(server_.open_connections(), 0u);
+  EXPECT_EQ(server_->open_connections(), 0u);
+  EXPECT_TRUE(metrics_say("naru_connections_closed_total{reason=\"malformed\"} 1"));
+}
+
+TEST_F(ConnectionServerTest, AClientThatDoesNotReadMakesItsOwnRequestsWait) {
+  connect_and_ask(frames(50, 8));
+  world_.run_for(10s);
+  EXPECT_EQ(processor_.seen, 1u) << "one answer of 4 MiB waits: the other requests wait, too";
+  EXPECT_EQ(memory_->used(MemoryAccount::responses), kLargeResponse);
+  client_.listen();
+  world_.run_for(100s);
+  EXPECT_EQ(client_.received, 50 * kLargeResponse);
+  EXPECT_EQ(memory_->used(), 0u);
+}
+
+TEST_F(ConnectionServerTest, ClientsThatDoNotReadAreClosedBeforeTheyUseUpTheMemory) {
+  for (int i = 0; i < 10; ++i) add_client(frames(3, 8));
+  world_.run_for(10s);
+  EXPECT_LE(memory_->used(MemoryAccount::responses), memory_->total() / 4);
+  EXPECT_EQ(server_->open_connections(), 4u) << "16 MiB of 64 hold four answers of 4 MiB";
+  EXPECT_TRUE(metrics_say("naru_connections_closed_total{reason=\"unread_answers\"} 6"));
+  processor_.bytes = kNumberBytes;
+  Client& polite = add_client(frame_of(8));
+  polite.listen();
+  world_.run_for(1s);
+  EXPECT_EQ(polite.received, kNumberBytes) << "everybody else is served";
+}
+
+TEST_F(ConnectionServerTest, SmallRequestsThatWaitForTheirAnswersArePaidForToo) {
+  restart({.max_in_flight = 10'000, .idle_timeout = 60s}, {}, 1 << 20);
+  processor_.keeps = true;
+  processor_.bytes = kNumberBytes;
+  connect_and_ask(frames(3'000, 1'000));
+  client_.listen();
+  world_.run_for(10s);
+  EXPECT_GT(processor_.seen, 100u);
+  EXPECT_LT(processor_.seen, 1'100u) << "one MiB does not hold more";
+  EXPECT_EQ(memory_->waiting(), 1u);
+  for (int i = 0; i < 20; ++i) {
+    processor_.answer_all();
+    world_.run_for(1s);
+  }
+  EXPECT_EQ(client_.received, 3'000 * kNumberBytes);
+  EXPECT_EQ(memory_->used(), 0u);
+}
+
+TEST_F(ConnectionServerTest, ABusyConnectionTakesTurnsWithTheOthers) {
+  processor_.bytes = kNumberBytes;
+  processor_.keeps = true;  // until all have connected
+  restart({.max_in_flight = 1, .idle_timeout = 60s});
+  Client& busy = add_client(frames(5'000, 10));
+  busy.listen();
+  std::vector<Client*> others;
+  for (int i = 0; i < 5; ++i) others.push_back(&add_client(frames(10, 10)));
+  for (Client* other : others) other->listen();
+  world_.run_for(1s);
+  ASSERT_EQ(processor_.seen, 6u);
+  processor_.answer_all();
+  world_.run_for(10s);
+  EXPECT_EQ(busy.received, 5'000 * kNumberBytes);
+  for (const Client* other : others) EXPECT_EQ(other->received, 10 * kNumberBytes);
+  // The last request of every other client came long before the busy one was through.
+  const uint16_t busy_port = busy.stream->local().port;
+  size_t of_busy = 0;
+  size_t of_busy_when_others_done = 0;
+  size_t of_others = 0;
+  for (const uint16_t port : processor_.log) {
+    if (port == busy_port) {
+      ++of_busy;
+    } else if (++of_others == 50) {
+      of_busy_when_others_done = of_busy;
+    }
+  }
+  EXPECT_LT(of_busy_when_others_done, 2'000u);
+}
+
+TEST_F(ConnectionServerTest, WhileAHandlerHoldsTheRequestsNoneIsHandedOut) {
+  processor_.bytes = kNumberBytes;
+  processor_.keeps = true;
+  processor_.holds_first = true;
+  connect_and_ask(frames(5, 100));
+  client_.listen();
+  world_.run_for(5s);
+  ASSERT_EQ(processor_.seen, 1u);
+  processor_.kept.front().connection->release_requests();
+  world_.run_for(1s);
+  EXPECT_EQ(processor_.seen, 5u);
+  processor_.answer_all();
+  world_.run_for(1s);
+  EXPECT_EQ(client_.received, 5 * kNumberBytes);
+}
+
+TEST_F(ConnectionServerTest, LimitsConnectionsPerAddress) {
+  restart({.idle_timeout = 600s}, {.max_connections_per_address = 2});
+  for (int i = 0; i < 4; ++i) add_client({});
+  world_.run_for(1s);
+  EXPECT_EQ(server_->open_connections(), 2u);
+  EXPECT_TRUE(metrics_say("naru_connections_refused_total{reason=\"max_connections_per_ip\"} 2"));
+}
+
+TEST_F(ConnectionServerTest, AnAddressMayHaveALimitOfItsOwn) {
+  restart({.idle_timeout = 600s},
+          {.max_connections = 3, .max_connections_per_address = 0, .per_address_overrides = {{"client", 5}}});
+  for (int i = 0; i < 4; ++i) add_client({});
+  world_.run_for(1s);
+  EXPECT_EQ(server_->open_connections(), 3u);
+  EXPECT_TRUE(metrics_say("naru_connections_refused_total{reason=\"max_connections\"} 1"));
+}
+
+TEST_F(ConnectionServerTest, ARequestThatComesByteByByteIsClosedAfterItsTime) {
+  restart({.idle_timeout = 600s, .frame_timeout = 30s});
+  connect_and_ask({});
+  world_.run_for(1s);
+  ASSERT_EQ(server_->open_connections(), 1u);
+  const Bytes request = frame_of(100, 100);
+  for (size_t i = 0; i < request.size() && server_->open_connections() == 1; ++i) {
+    client_.unsent = {request[i]};
+    client_.send();
+    world_.run_for(1s);
+  }
+  EXPECT_EQ(server_->open_connections(), 0u);
+  EXPECT_EQ(processor_.seen, 0u);
+  EXPECT_TRUE(metrics_say("naru_connections_closed_total{reason=\"slow_request\"} 1"));
 }
 
 }  // namespace

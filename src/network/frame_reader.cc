@@ -9,14 +9,41 @@
 
 namespace naru {
 namespace {
+
 constexpr size_t kSizeField = sizeof(int32_t);
+// A beginning that is longer stays in its block: copying it back and forth would cost more than the memory.
+constexpr size_t kLeftoverMax = 4 * 1024;
+
+SharedBytes copy_of(BytesView content) {
+  const auto owned = std::make_shared_for_overwrite<std::byte[]>(content.size());
+  std::memcpy(owned.get(), content.data(), content.size());
+  return {owned, BytesView(owned.get(), content.size())};
+}
+
+}  // namespace
+
+std::shared_ptr<FrameReader::Block>& FrameReader::spare_of_this_thread() {
+  thread_local std::shared_ptr<Block> spare;
+  return spare;
+}
+
+void FrameReader::borrow_block() {
+  block_ = std::exchange(spare_of_this_thread(), nullptr);
+  if (!block_) block_ = std::make_shared<Block>(kBlockSize);
+  lent_ = false;
+  begin_ = 0;
+  end_ = leftover_.size();
+  std::memcpy(block_->bytes.get(), leftover_.data(), leftover_.size());
+  leftover_ = Bytes();
+}
+
+void FrameReader::return_block() {
+  if (!lent_ && block_->capacity == kBlockSize) spare_of_this_thread() = std::move(block_);
+  block_.reset();
 }
 
 MutableBytesView FrameReader::space() {
-  if (!block_) {
-    block_ = std::make_shared<Block>(kBlockSize);
-    begin_ = end_ = 0;
-  }
+  if (!block_) borrow_block();
   if (const auto pending = pending_frame_bytes()) {
     make_room_for(kSizeField + *pending);
   } else if (end_ == block_->capacity) {
@@ -31,36 +58,51 @@ void FrameReader::received(size_t bytes) {
 }
 
 FrameReader::Next FrameReader::next() {
-  if (unread() < kSizeField) {
-    if (unread() == 0) block_.reset();
-    return {};
-  }
-  const auto size = load_big_endian<int32_t>(block_->bytes.get() + begin_);
+  if (unread() < kSizeField) return {};
+  const auto size = load_big_endian<int32_t>(first());
   if (size < 0 || static_cast<size_t>(size) > max_frame_bytes_) {
     return {.error =
                 error(ErrorCode::malformed_request, "a frame of {} bytes; the limit is {}", size, max_frame_bytes_)};
   }
   const size_t total = kSizeField + static_cast<size_t>(size);
   if (unread() < total) return {};
-  SharedBytes frame(block_, {block_->bytes.get() + begin_ + kSizeField, static_cast<size_t>(size)});
+  if (!block_) borrow_block();
+  const BytesView content(first() + kSizeField, static_cast<size_t>(size));
   begin_ += total;
-  return {.frame = std::move(frame)};
+  if (content.size() <= kCopiedFrameMax) return {.frame = copy_of(content)};
+  lent_ = true;
+  return {.frame = SharedBytes(block_, content)};
+}
+
+void FrameReader::rest() {
+  if (!block_ || unread() > kLeftoverMax) return;
+  leftover_.assign(first(), first() + unread());
+  return_block();
 }
 
 std::optional<size_t> FrameReader::pending_frame_bytes() const {
   if (unread() < kSizeField) return std::nullopt;
-  return static_cast<size_t>(load_big_endian<int32_t>(block_->bytes.get() + begin_));
+  return static_cast<size_t>(load_big_endian<int32_t>(first()));
+}
+
+size_t FrameReader::memory_of(size_t frame_bytes) {
+  return frame_bytes <= kCopiedFrameMax ? frame_bytes : std::max(frame_bytes, kBlockSize);
 }
 
 // Frames given out share the old block, so what is unread moves to a new one instead of to the front.
 void FrameReader::make_room_for(size_t frame_total) {
   if (begin_ + frame_total <= block_->capacity && end_ < block_->capacity) return;
-  auto larger = std::make_shared<Block>(std::max(kBlockSize, frame_total));
-  const size_t moved = unread();
-  std::memcpy(larger->bytes.get(), block_->bytes.get() + begin_, moved);
-  block_ = std::move(larger);
+  if (!lent_ && frame_total <= block_->capacity) {
+    std::memmove(block_->bytes.get(), first(), unread());
+  } else {
+    auto larger = std::make_shared<Block>(std::max(kBlockSize, frame_total));
+    std::memcpy(larger->bytes.get(), first(), unread());
+    larger.swap(block_);
+    if (!lent_ && larger->capacity == kBlockSize) spare_of_this_thread() = std::move(larger);
+    lent_ = false;
+  }
+  end_ = unread();
   begin_ = 0;
-  end_ = moved;
 }
 
 }  // namespace naru

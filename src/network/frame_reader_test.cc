@@ -29,7 +29,11 @@ std::vector<SharedBytes> read_all(FrameReader& reader, BytesView stream, auto pi
     std::ranges::copy(stream.first(bytes), space.begin());
     reader.received(bytes);
     stream = stream.subspan(bytes);
-    for (auto next = reader.next(); next.frame; next = reader.next()) frames.push_back(std::move(*next.frame));
+    for (auto next = reader.next(); next.frame; next = reader.next()) {
+      frames.push_back(std::move(*next.frame));
+      if (piece_size() % 4 == 0) reader.rest();  // also with whole frames left
+    }
+    if (piece_size() % 2 == 0) reader.rest();
   }
   return frames;
 }
@@ -62,6 +66,33 @@ TEST(FrameReader, RefusesNegativeAndOversizeLengthsBeforeAnythingIsAllocated) {
     reader.received(header.size());
     EXPECT_EQ(reader.next().error.code(), ErrorCode::malformed_request) << size;
   }
+}
+
+TEST(FrameReader, HoldsNoBlockBetweenReadsAndNoneForSmallFrames) {
+  FrameReader reader(1 << 20);
+  const Bytes bytes = framed("small");
+  MutableBytesView space = reader.space();
+  const std::byte* const block = space.data();
+  std::ranges::copy(bytes, space.begin());
+  reader.received(bytes.size());
+  const auto frame = reader.next().frame;
+  reader.rest();
+
+  FrameReader other(1 << 20);  // of the same thread
+  space = other.space();
+  EXPECT_EQ(space.data(), block) << "the block was given back";
+  std::ranges::fill(space, std::byte{0});
+  EXPECT_EQ(as_text(frame->view()), "small");
+}
+
+TEST(FrameReader, NeverGivesBackABlockThatALargerFrameStillUses) {
+  FrameReader reader(1 << 20);
+  const std::string content(FrameReader::kCopiedFrameMax + 1, 'x');
+  const auto frames = read_all(reader, framed(content), [] { return 1 << 20; });
+  reader.rest();
+  FrameReader other(1 << 20);
+  std::ranges::fill(other.space(), std::byte{0});
+  EXPECT_EQ(as_text(frames.at(0).view()), content);
 }
 
 TEST(FrameReader, TellsTheSizeOfAFrameThatHasBegun) {

@@ -10,15 +10,25 @@ constexpr size_t kPartsPerWrite = 32;
 
 void OutputBuffer::push(Response response) {
   for (OutputChunk& chunk : response.chunks) {
-    if (chunk_size(chunk) > 0) chunks_.push_back(std::move(chunk));
+    if (chunk_size(chunk) == 0) continue;
+    memory_ += chunk_memory(chunk);
+    chunks_.push_back(std::move(chunk));
   }
 }
 
-IoResult OutputBuffer::drain_into(Stream& stream) {
-  while (!chunks_.empty()) {
+void OutputBuffer::clear() {
+  chunks_.clear();
+  sent_of_first_ = 0;
+  memory_ = 0;
+}
+
+IoResult OutputBuffer::drain_into(Stream& stream, uint64_t most) {
+  uint64_t moved = 0;
+  while (!chunks_.empty() && moved < most) {
     IoResult sent = send_some(stream);
     if (sent.kind != IoResult::Kind::progress) return sent;
     advance(sent.bytes);
+    moved += sent.bytes;
   }
   return {.kind = IoResult::Kind::progress};
 }
@@ -42,6 +52,7 @@ void OutputBuffer::advance(size_t bytes) {
   sent_of_first_ += bytes;
   while (!chunks_.empty() && sent_of_first_ >= chunk_size(chunks_.front())) {
     sent_of_first_ -= chunk_size(chunks_.front());
+    memory_ -= chunk_memory(chunks_.front());
     chunks_.pop_front();
   }
 }

@@ -12,14 +12,15 @@ class OutputBuffer {
  public:
   void push(Response response);
   bool empty() const { return chunks_.empty(); }
-  void clear() {
-    chunks_.clear();
-    sent_of_first_ = 0;
-  }
+  void clear();
 
-  // Moves what the stream takes now: several small chunks in one call, a file range by send_file. would_block or failed
-  // when the stream stops taking, progress with 0 bytes when nothing is left.
-  IoResult drain_into(Stream& stream);
+  // Bytes of ours that wait here; a chunk counts until the last byte of it is sent.
+  uint64_t memory() const { return memory_; }
+
+  // Moves what the stream takes now, up to about `most` bytes: several small chunks in one call, a file range by
+  // send_file. would_block or failed when the stream stops taking; progress when nothing is left, or when `most` is
+  // reached: empty() tells.
+  IoResult drain_into(Stream& stream, uint64_t most = UINT64_MAX);
 
  private:
   IoResult send_some(Stream& stream);
@@ -27,6 +28,7 @@ class OutputBuffer {
 
   std::deque<OutputChunk> chunks_;
   uint64_t sent_of_first_ = 0;
+  uint64_t memory_ = 0;
 };
 
 }  // namespace naru

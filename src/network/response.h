@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "foundation/bytes.h"
+#include "foundation/time.h"
 #include "platform/file_system.h"
 
 namespace naru {
+
+class Histogram;
 
 struct FileRange {
   std::shared_ptr<const File> file;
@@ -27,15 +30,33 @@ inline uint64_t chunk_size(const OutputChunk& chunk) {
   if (const auto* range = std::get_if<FileRange>(&chunk)) return range->length;
   return std::get<Bytes>(chunk).size();
 }
+// Memory that the chunk keeps: file ranges cost none.
+inline uint64_t chunk_memory(const OutputChunk& chunk) {
+  const auto* bytes = std::get_if<Bytes>(&chunk);
+  return bytes == nullptr ? 0 : bytes->size();
+}
+
+// Where to write down how long an answer took from its end to the socket; nowhere without a histogram.
+struct SendTime {
+  Histogram* histogram = nullptr;
+  MonotonicTime finished;
+};
 
 // One response frame, size field included. No chunks: the request gets no response (acks=0).
 struct Response {
   std::vector<OutputChunk> chunks;
   // Set: the connection is closed for this reason once everything up to here has been sent.
   std::optional<std::string> close_reason;
+  SendTime send_time;
 
   Response() = default;
   explicit Response(Bytes bytes) { chunks.emplace_back(std::move(bytes)); }
+
+  uint64_t memory() const {
+    uint64_t bytes = 0;
+    for (const OutputChunk& chunk : chunks) bytes += chunk_memory(chunk);
+    return bytes;
+  }
 };
 
 }  // namespace naru

@@ -19,6 +19,7 @@ class ResponseQueue {
     const uint64_t index = slot - first_;
     if (index >= slots_.size()) slots_.resize(index + 1);
     NARU_ASSERT(!slots_[index].has_value(), "two responses for slot {}", slot);
+    memory_ += response.memory();
     slots_[index] = std::move(response);
   }
 
@@ -28,12 +29,17 @@ class ResponseQueue {
     auto next = std::move(slots_.front());
     slots_.pop_front();
     ++first_;
+    memory_ -= next->memory();
     return next;
   }
+
+  // Bytes of the responses that wait here, file ranges not counted.
+  uint64_t memory() const { return memory_; }
 
  private:
   std::deque<std::optional<Response>> slots_;
   uint64_t first_ = 0;
+  uint64_t memory_ = 0;
 };
 
 }  // namespace naru

@@ -6,8 +6,11 @@
 namespace naru {
 namespace {
 
-constexpr std::array<std::string_view, kMemoryAccounts> kAccountNames{"request_bodies", "parked_fetches",
-                                                                      "decompression", "producer_state", "sessions"};
+constexpr std::array<std::string_view, kMemoryAccounts> kAccountNames{
+    "request_bodies", "parked_fetches", "decompression", "producer_state", "sessions", "responses"};
+
+// The part of the budget that an account may have: one in so many.
+constexpr std::array<uint64_t, kMemoryAccounts> kParts{1, 4, 2, 1, 4, 4};
 
 }  // namespace
 
@@ -41,6 +44,16 @@ void MemoryLease::shrink_to(uint64_t bytes) {
   budget_->give_back(account_, returned);
 }
 
+void MemoryLease::merge(MemoryLease other) {
+  if (other.bytes_ == 0) return;
+  if (bytes_ == 0) {
+    *this = std::move(other);
+    return;
+  }
+  NARU_ASSERT(other.account_ == account_ && other.budget_ == budget_, "leases of different accounts are merged");
+  bytes_ += std::exchange(other.bytes_, 0);
+}
+
 MemoryBudget::~MemoryBudget() {
   NARU_ASSERT(used_.load() == 0, "{} bytes are still reserved", used_.load());
   NARU_ASSERT(waiters_.empty(), "{} waiters are left", waiters_.size());
@@ -50,12 +63,27 @@ uint64_t MemoryBudget::used(MemoryAccount account) const {
   return used_by_account_[static_cast<size_t>(account)].load(std::memory_order_relaxed);
 }
 
+uint64_t MemoryBudget::limit(MemoryAccount account) const {
+  return total_ / kParts[static_cast<size_t>(account)];
+}
+
+bool MemoryBudget::take_of_account(MemoryAccount account, uint64_t bytes) {
+  auto& used = used_by_account_[static_cast<size_t>(account)];
+  const uint64_t before = used.fetch_add(bytes, std::memory_order_relaxed);
+  if (before <= limit(account) && bytes <= limit(account) - before) return true;
+  used.fetch_sub(bytes, std::memory_order_relaxed);
+  return false;
+}
+
 bool MemoryBudget::take(MemoryAccount account, uint64_t bytes) {
+  if (!take_of_account(account, bytes)) return false;
   uint64_t used = used_.load();
   do {
-    if (bytes > total_ - used) return false;
+    if (used > total_ || bytes > total_ - used) {
+      used_by_account_[static_cast<size_t>(account)].fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
+    }
   } while (!used_.compare_exchange_weak(used, used + bytes));
-  used_by_account_[static_cast<size_t>(account)].fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }
 
@@ -73,10 +101,21 @@ std::optional<MemoryLease> MemoryBudget::try_reserve(MemoryAccount account, uint
   return std::nullopt;
 }
 
+std::optional<MemoryLease> MemoryBudget::charge(MemoryAccount account, uint64_t bytes) {
+  if (!take_of_account(account, bytes)) return std::nullopt;
+  used_.fetch_add(bytes);
+  return MemoryLease(this, account, bytes);
+}
+
+std::optional<MemoryLease> MemoryBudget::reserve_now(MemoryAccount account, uint64_t bytes) {
+  if (waiting_.load() > 0 || !take(account, bytes)) return std::nullopt;
+  return MemoryLease(this, account, bytes);
+}
+
 Result<MemoryBudget::WaiterId> MemoryBudget::reserve_when_free(MemoryAccount account, uint64_t bytes, Granted granted) {
-  if (bytes > total_) {
+  if (bytes > limit(account)) {
     return failure(ErrorCode::out_of_memory_budget, "{} bytes are more than the whole memory budget of {}", bytes,
-                   total_);
+                   limit(account));
   }
   WaiterId id = 0;
   {

@@ -1,9 +1,11 @@
 // One budget for the memory that clients can make the broker use, with an account per purpose.
 //
-// Work that starts something (reading a request body) waits in line: reserve_when_free(). Work inside an admitted
-// request (decompression) does not wait, because it would wait for memory that its own neighbours hold: try_reserve()
-// either succeeds or the request fails with a retriable error. Waiters are served strictly first come, first served; a
-// try never looks at them, which starves nobody: only admitted requests try, and they end.
+// Work that starts something (reading a request body) waits in line: reserve_now() if nobody does, else
+// reserve_when_free(). Work inside an admitted request (decompression) does not wait, because it would wait for memory
+// that its own neighbours hold: try_reserve() either succeeds or the request fails with a retriable error. Waiters are
+// served strictly first come, first served; a try never looks at them, which starves nobody: only admitted requests
+// try, and they end. What can be held for long without being wanted (sessions, answers that nobody reads, parked
+// fetches) has only a part of the budget, so that it cannot keep requests from being read.
 #pragma once
 
 #include <array>
@@ -22,8 +24,15 @@
 
 namespace naru {
 
-enum class MemoryAccount : uint8_t { request_bodies, parked_fetches, decompression, producer_state, sessions };
-inline constexpr size_t kMemoryAccounts = 5;
+enum class MemoryAccount : uint8_t {
+  request_bodies,
+  parked_fetches,
+  decompression,
+  producer_state,
+  sessions,
+  responses,
+};
+inline constexpr size_t kMemoryAccounts = 6;
 std::string_view account_name(MemoryAccount account);
 
 class MemoryBudget;
@@ -40,6 +49,8 @@ class MemoryLease {
   void release();
   // Gives back a part: the work turned out smaller than feared.
   void shrink_to(uint64_t bytes);
+  // Puts the bytes of `other`, a lease of the same account, into this one.
+  void merge(MemoryLease other);
 
  private:
   friend class MemoryBudget;
@@ -63,8 +74,15 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // None when the budget is used up.
+  // None when the budget, or the account's part of it, is used up.
   std::optional<MemoryLease> try_reserve(MemoryAccount account, uint64_t bytes);
+
+  // For what exists already, such as an answer: None when the account's part is used up, but the whole budget may be
+  // exceeded by it. Then nothing else is reserved until there is room again.
+  std::optional<MemoryLease> charge(MemoryAccount account, uint64_t bytes);
+
+  // None when it is not there, or somebody waits for memory: then reserve_when_free() is the way.
+  std::optional<MemoryLease> reserve_now(MemoryAccount account, uint64_t bytes);
 
   // Calls `granted` with the memory once it is there, after everybody who asked before; on the thread that freed it (or
   // on this one), outside of any strand. ErrorCode::out_of_memory_budget at once if it is more than the whole budget.
@@ -73,6 +91,8 @@ class MemoryBudget {
   bool cancel(WaiterId waiter);
 
   uint64_t total() const { return total_; }
+  // How much of the budget an account may have.
+  uint64_t limit(MemoryAccount account) const;
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t used(MemoryAccount account) const;
   size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
@@ -90,6 +110,7 @@ class MemoryBudget {
     Granted granted;
   };
 
+  bool take_of_account(MemoryAccount account, uint64_t bytes);
   bool take(MemoryAccount account, uint64_t bytes);
   void give_back(MemoryAccount account, uint64_t bytes);
   void serve_waiters();

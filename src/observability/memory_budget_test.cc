@@ -28,14 +28,43 @@ TEST(MemoryBudget, RefusesWhatDoesNotFitAndGetsItBack) {
 
 TEST(MemoryBudget, AMovedLeaseGivesBackOnce) {
   MemoryBudget budget(100);
-  MemoryLease lease = *budget.try_reserve(sessions, 30);
+  MemoryLease lease = *budget.try_reserve(producer_state, 30);
   MemoryLease other = std::move(lease);
   EXPECT_EQ(other.bytes(), 30u);
-  other = *budget.try_reserve(sessions, 5);
+  other = *budget.try_reserve(producer_state, 5);
   EXPECT_EQ(budget.used(), 5u);
   other.release();
   other.release();
   EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, WhatMayBeHeldForLongHasOnlyAPartOfTheBudget) {
+  MemoryBudget budget(100);
+  auto quarter = budget.try_reserve(responses, 25);
+  ASSERT_TRUE(quarter);
+  EXPECT_FALSE(budget.try_reserve(responses, 1));
+  auto other = budget.try_reserve(sessions, 25);
+  EXPECT_TRUE(other) << "another account has its own part";
+  quarter->shrink_to(10);
+  auto more = budget.try_reserve(responses, 15);
+  ASSERT_TRUE(more);
+  quarter->merge(std::move(*more));
+  EXPECT_EQ(quarter->bytes(), 25u);
+  quarter->release();
+  EXPECT_EQ(budget.used(responses), 0u);
+}
+
+TEST(MemoryBudget, WhatExistsAlreadyMayExceedTheBudgetAndKeepsOthersWaiting) {
+  MemoryBudget budget(100);
+  auto all = budget.try_reserve(request_bodies, 100);
+  auto answer = budget.charge(responses, 20);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(budget.used(), 120u);
+  EXPECT_FALSE(budget.charge(responses, 6)) << "only up to the account's part";
+  all->shrink_to(85);
+  EXPECT_FALSE(budget.try_reserve(request_bodies, 1)) << "105 are in use";
+  answer.reset();
+  EXPECT_TRUE(budget.try_reserve(request_bodies, 15));
 }
 
 struct Line {
@@ -54,6 +83,18 @@ struct Line {
     return result;
   }
 };
+
+TEST(MemoryBudget, NobodyIsServedAheadOfThoseWhoWait) {
+  MemoryBudget budget(100);
+  auto most = budget.reserve_now(request_bodies, 90);
+  ASSERT_TRUE(most);
+  Line line{budget};
+  line.ask(1, 50);
+  EXPECT_FALSE(budget.reserve_now(request_bodies, 1)) << "there is room, but somebody waits";
+  most.reset();
+  EXPECT_EQ(line.names(), std::vector{1});
+  EXPECT_TRUE(budget.reserve_now(request_bodies, 1));
+}
 
 TEST(MemoryBudget, WaitersAreServedInTheOrderInWhichTheyAsked) {
   MemoryBudget budget(100);
@@ -102,10 +143,10 @@ TEST(MemoryBudget, ShowsItselfInTheMetrics) {
   MetricsRegistry registry;
   MemoryBudget budget(100);
   const auto gauges = budget.register_metrics(registry);
-  const auto lease = budget.try_reserve(parked_fetches, 70);
-  EXPECT_FALSE(budget.try_reserve(sessions, 31));
+  const auto lease = budget.try_reserve(request_bodies, 70);
+  EXPECT_FALSE(budget.try_reserve(producer_state, 31));
   const std::string text = registry.render_prometheus();
-  EXPECT_NE(text.find("naru_memory_used_bytes{account=\"parked_fetches\"} 70\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("naru_memory_used_bytes{account=\"request_bodies\"} 70\n"), std::string::npos) << text;
   EXPECT_NE(text.find("naru_memory_budget_bytes 100\n"), std::string::npos) << text;
   EXPECT_NE(text.find("naru_memory_refused_total 1\n"), std::string::npos) << text;
 }

@@ -2,24 +2,22 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "foundation/time.h"
+#include "observability/log_rate.h"
 
 namespace naru {
 
 // In the order in which a request passes them; it may skip some.
 enum class RequestStage : uint8_t {
-  admitted,   // memory was there for its body
-  read,       // the body is complete
+  queued,     // between its last byte and its handler: behind others of its connection, or for memory
   handled,    // the handler has done its work: appended, looked up
   committed,  // what the answer waits for is true: durable, replicated
-  sent,       // the answer is in the socket
 };
-inline constexpr size_t kRequestStages = 5;
+inline constexpr size_t kRequestStages = 3;
 
 // Travels with its request; one thread at a time.
 class RequestTimes {
@@ -38,7 +36,8 @@ class RequestTimes {
   }
   Duration total() const { return last_ - started_ - waited_; }
   Duration charged(RequestStage stage) const { return charged_[static_cast<size_t>(stage)]; }
-  // "admitted 0.0 ms, read 0.1 ms, ..., sent 0.0 ms"
+  Duration waited() const { return waited_; }
+  // "queued 0.0 ms, handled 0.1 ms, committed 0.0 ms"
   std::string to_string() const;
 
  private:
@@ -48,23 +47,22 @@ class RequestTimes {
   std::array<Duration, kRequestStages> charged_{};
 };
 
-// Thread-safe. At most ten lines per second: a broker that is slow must not become slower by saying so.
+// Thread-safe. At most ten lines per second.
 class SlowRequestLog {
  public:
   // Threshold 0: logs nothing.
   explicit SlowRequestLog(Duration threshold) : threshold_(threshold) {}
 
+  bool is_slow(const RequestTimes& times) const { return threshold_ > Duration::zero() && times.total() >= threshold_; }
   // True if a line was written. `client` is what the client called itself: it is quoted and cut.
   bool observe(std::string_view api, std::string_view client, const RequestTimes& times, MonotonicTime now);
-  uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
+  uint64_t suppressed() const { return rate_.skipped_in_all(); }
 
  private:
-  bool line_allowed(MonotonicTime now);
+  static constexpr int kLinesPerSecond = 10;
 
   const Duration threshold_;
-  std::atomic<int64_t> second_{-1};
-  std::atomic<int> lines_in_second_{0};
-  std::atomic<uint64_t> suppressed_{0};
+  LogRate rate_{kLinesPerSecond};
 };
 
 }  // namespace naru
