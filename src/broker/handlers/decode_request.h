@@ -7,11 +7,12 @@
 
 namespace naru {
 
-// Decodes the request; a body that does not decode closes the connection, as Kafka does.
+// Decodes the request; a body that does not decode closes the connection, as Kafka does. Bytes behind the body are
+// ignored, as Kafka does: librdkafka 2.12 and 2.16 leave three of them when they ask for all topics.
 template <class Message>
 std::optional<Response> decode_or_close(const RequestContext& context, kafka::WireReader& reader, Message& message) {
   decode(reader, message, context.version);
-  const Status status = reader.finish();
+  const Status status = reader.status();
   if (status.ok()) return std::nullopt;
   context.connection->ignore_further_input();
   return close_connection(status.to_string());
