@@ -15,7 +15,6 @@
 #include "cluster_control/metadata_publisher.h"
 #include "coordination_store/embedded/embedded_store.h"
 #include "foundation/log.h"
-#include "log_storage/file_sync_service.h"
 #include "network/connection_server.h"
 #include "observability/memory_budget.h"
 
@@ -70,7 +69,6 @@ struct Broker::Parts {
         memory(config.memory_budget_bytes),
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
-        durability(seams.scheduler),
         open_files(seams.files, kOpenSealedFiles) {}
 
   Seams seams;
@@ -82,7 +80,6 @@ struct Broker::Parts {
   AllowAll authorizer;
   NoThrottle throttle;
   std::atomic<uint64_t> watcher_ids{1};
-  FileSyncService durability;
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   HostedPartitions hosted;
   std::unique_ptr<PartitionKeeper> keeper;
@@ -139,7 +136,7 @@ Task<Status> Broker::Parts::open_storage() {
   EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
   // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
   if (!first.identity().cluster_id.is_zero()) store_options.expectation = StoreExpectation::must_exist;
-  keeper = std::make_unique<PartitionKeeper>(seams, config, durability, open_files, hosted, std::move(directories));
+  keeper = std::make_unique<PartitionKeeper>(seams, config, metrics, open_files, hosted, std::move(directories));
   NARU_CO_TRY(co_await keeper->list_folders());
   NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
   co_return Status();
@@ -157,6 +154,7 @@ Task<Status> Broker::Parts::start_controller() {
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
                                           .listeners = advertised_listeners(config)}));
+  co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
 }
 
@@ -222,7 +220,6 @@ Task<Status> Broker::stop() {
     const Status store_closed = co_await parts.store->close();
     if (closed.ok()) closed = store_closed;
   }
-  co_await parts.durability.drain();
   co_return closed;
 }
 

@@ -13,26 +13,38 @@ bool hosts(const std::vector<BrokerId>& replicas, BrokerId self) {
   return std::ranges::find(replicas, self) != replicas.end();
 }
 
+std::vector<FolderJournals::Folder> journal_folders(const std::vector<std::unique_ptr<LogDirectory>>& directories) {
+  std::vector<FolderJournals::Folder> folders;
+  for (const auto& directory : directories) folders.push_back({directory->path(), directory->was_clean_shutdown()});
+  return folders;
+}
+
+JournalSettings journal_settings(const BrokerConfig& config) {
+  return {.enabled = config.journal_enable,
+          .bytes = config.journal_bytes,
+          .batch_max_bytes = config.journal_batch_max_bytes};
+}
+
 }  // namespace
 
-PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, DurabilityService& durability,
+PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, MetricsRegistry& metrics,
                                  OpenFiles& open_files, HostedPartitions& hosted,
                                  std::vector<std::unique_ptr<LogDirectory>> directories)
     : seams_(seams),
       config_(config),
-      partition_services_{.clock = seams.clock, .scheduler = seams.scheduler, .durability = durability},
       hosted_(hosted),
       directories_(std::move(directories)),
+      journals_(seams, journal_folders(directories_), journal_settings(config), metrics),
       open_files_(open_files) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
     const std::scoped_lock lock(folders_mutex_);
-    for (const auto& directory : directories_) {
-      NARU_TRY_ASSIGN(const auto found, directory->partitions());
+    for (size_t i = 0; i < directories_.size(); ++i) {
+      NARU_TRY_ASSIGN(const auto found, directories_[i]->partitions());
       for (const PartitionFolder& folder : found) {
-        const auto [at, added] =
-            folders_.try_emplace({folder.topic_id, folder.partition}, Location{directory.get(), folder.path});
+        const auto [at, added] = folders_.try_emplace({folder.topic_id, folder.partition},
+                                                      Location{directories_[i].get(), &journals_.of(i), folder.path});
         if (!added) {
           return error(ErrorCode::corrupt_data,
                        "{} and {} hold the same partition; move the older one out of the data folder", at->second.path,
@@ -40,7 +52,16 @@ Task<Status> PartitionKeeper::list_folders() {
         }
       }
     }
-    return {};
+    return journals_.read();
+  });
+}
+
+Task<void> PartitionKeeper::begin_journals() {
+  return on_worker(seams_.scheduler, [this] {
+    const std::scoped_lock lock(folders_mutex_);
+    std::set<LogId> present;
+    for (const auto& [key, location] : folders_) present.insert({key.first, key.second});
+    journals_.begin(present);
   });
 }
 
@@ -83,29 +104,35 @@ Task<void> PartitionKeeper::open_missing(const MetadataImage& image) {
 
 Task<void> PartitionKeeper::open_partition(PartitionIdentity identity, LeaderEpoch leader_epoch,
                                            std::shared_ptr<const TopicConfig> config) {
-  auto log = co_await open_log(identity, *config);
-  if (!log) {
-    log_error("partition", "{} is offline: {}", identity.to_string(), log.error().to_string());
-    hosted_.add(identity,
-                {.config = std::move(config), .offline_reason = Status(ErrorCode::log_offline, log.error().message())});
+  auto opened = co_await open_log(identity, *config);
+  if (!opened) {
+    log_error("partition", "{} is offline: {}", identity.to_string(), opened.error().to_string());
+    hosted_.add(identity, {.config = std::move(config),
+                           .offline_reason = Status(ErrorCode::log_offline, opened.error().message())});
     co_return;
   }
-  auto partition = std::make_shared<Partition>(identity, std::move(*log), config_.node_id, leader_epoch, *config,
-                                               partition_services_);
+  const PartitionServices services{
+      .clock = seams_.clock, .scheduler = seams_.scheduler, .durability = *opened->journal};
+  auto partition =
+      std::make_shared<Partition>(identity, std::move(opened->log), config_.node_id, leader_epoch, *config, services);
   hosted_.add(identity, {.partition = std::move(partition), .config = std::move(config)});
 }
 
-Task<Result<std::unique_ptr<PartitionLog>>> PartitionKeeper::open_log(const PartitionIdentity& identity,
-                                                                      const TopicConfig& config) {
-  return on_worker(seams_.scheduler, [this, &identity, &config]() -> Result<std::unique_ptr<PartitionLog>> {
+Task<Result<PartitionKeeper::OpenedPartition>> PartitionKeeper::open_log(const PartitionIdentity& identity,
+                                                                         const TopicConfig& config) {
+  return on_worker(seams_.scheduler, [this, &identity, &config]() -> Result<OpenedPartition> {
     NARU_TRY_ASSIGN(const Location location, locate_or_create(identity));
+    const LogId id{identity.topic_id, identity.index};
+    const auto journaled = journals_.unreplayed(id);
     NARU_TRY_ASSIGN(OpenedLog opened,
                     PartitionLog::open(seams_.files, open_files_, location.path, log_config_of(config),
                                        {.topic_id = identity.topic_id,
                                         .clean_shutdown = location.directory->was_clean_shutdown(),
-                                        .now = seams_.clock.wall_now_ms()}));
+                                        .now = seams_.clock.wall_now_ms(),
+                                        .journaled = journaled}));
     if (opened.report.remarkable()) log_warn("partition", "{}: {}", identity.to_string(), opened.report.to_string());
-    return std::move(opened.log);
+    journals_.replayed(id);
+    return OpenedPartition{std::move(opened.log), location.journal};
   });
 }
 
@@ -117,10 +144,12 @@ Result<PartitionKeeper::Location> PartitionKeeper::locate_or_create(const Partit
   const auto partitions_in = [this](const LogDirectory* directory) {
     return std::ranges::count(folders_, directory, [](const auto& folder) { return folder.second.directory; });
   };
-  const auto& emptiest = *std::ranges::min_element(
+  const auto emptiest = std::ranges::min_element(
       directories_, {}, [&](const std::unique_ptr<LogDirectory>& directory) { return partitions_in(directory.get()); });
-  NARU_TRY_ASSIGN(std::string path, emptiest->create_partition(identity.topic, identity.index, identity.topic_id));
-  return folders_.emplace(key, Location{emptiest.get(), std::move(path)}).first->second;
+  LogDirectory& chosen = **emptiest;
+  CommitJournal& journal = journals_.of(static_cast<size_t>(emptiest - directories_.begin()));
+  NARU_TRY_ASSIGN(std::string path, chosen.create_partition(identity.topic, identity.index, identity.topic_id));
+  return folders_.emplace(key, Location{&chosen, &journal, std::move(path)}).first->second;
 }
 
 Task<bool> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
@@ -135,15 +164,18 @@ Task<bool> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
 }
 
 Task<Status> PartitionKeeper::delete_partition(const DeletedTopic& topic, PartitionIndex index) {
-  if (const HostedPartition gone = hosted_.remove(topic.id, index)) {
+  const HostedPartition gone = hosted_.remove(topic.id, index);
+  if (gone) {
     ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition)));
   }
-  co_return co_await on_worker(seams_.scheduler, [this, &topic, index]() -> Status {
+  co_return co_await on_worker(seams_.scheduler, [this, &topic, index, &gone]() -> Status {
     const std::scoped_lock lock(folders_mutex_);
     const auto folder = folders_.find({topic.id, index});
     if (folder == folders_.end()) return {};
     NARU_TRY_ASSIGN(const std::string doomed, folder->second.directory->begin_deletion(topic.name, index, topic.id));
     LogDirectory* directory = folder->second.directory;
+    if (gone) folder->second.journal->closed(*gone.partition);
+    journals_.replayed({topic.id, index});
     folders_.erase(folder);
     return directory->finish_deletion(doomed);
   });
@@ -166,12 +198,15 @@ Task<Status> PartitionKeeper::close() {
     all_closed = false;
     log_error("partition", "{} was not closed in order: {}", partition->identity().to_string(), status.to_string());
   }
+  co_await journals_.drain();
   if (!all_closed)
     co_return error(ErrorCode::io_error, "not every log could be closed; the next start will recover them");
   co_return co_await on_worker(seams_.scheduler, [this]() -> Status {
     const std::scoped_lock lock(folders_mutex_);
-    for (const auto& directory : directories_) {
-      if (every_log_is_closed(*directory)) NARU_TRY(directory->mark_clean_shutdown());
+    for (size_t i = 0; i < directories_.size(); ++i) {
+      if (!every_log_is_closed(*directories_[i])) continue;
+      journals_.of(i).leave_empty();
+      NARU_TRY(directories_[i]->mark_clean_shutdown());
     }
     return {};
   });

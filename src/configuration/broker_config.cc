@@ -150,6 +150,9 @@ void fill_limits(BrokerConfig& config) {
   config.fetch_max_bytes = values.int32("fetch.max.bytes");
   config.memory_budget_bytes = static_cast<uint64_t>(values.integer("naru.memory.budget.bytes"));
   config.max_decompressed_bytes = static_cast<uint64_t>(values.integer("naru.max.decompressed.bytes"));
+  config.journal_enable = values.boolean("naru.journal.enable");
+  config.journal_bytes = static_cast<uint64_t>(values.integer("naru.journal.bytes"));
+  config.journal_batch_max_bytes = static_cast<uint32_t>(values.integer("naru.journal.batch.max.bytes"));
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));

@@ -47,6 +47,10 @@ struct BrokerConfig {
   uint64_t memory_budget_bytes = 0;
   uint64_t max_decompressed_bytes = 0;
 
+  bool journal_enable = false;
+  uint64_t journal_bytes = 0;
+  uint32_t journal_batch_max_bytes = 0;
+
   LogLevel log_level = LogLevel::info;
   Milliseconds slow_request{};    // 0: no slow-request log
   Milliseconds watchdog_stall{};  // 0: no watchdog

@@ -142,6 +142,27 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .minimum = 1 << 16,
      .maximum = kMaxInt32},
 
+    {.name = "naru.journal.enable",
+     .type = boolean,
+     .default_text = "true",
+     .help =
+         "Whether each data folder has a commit journal, which makes small batches of all its partitions durable by "
+         "one sync. Without it every partition's files are synced."},
+    {.name = "naru.journal.bytes",
+     .type = int64,
+     .default_text = "134217728",
+     .help =
+         "Size of the commit journal of a data folder. Its file is made at this size when it is first used. A larger "
+         "one makes the background syncs that free it rarer.",
+     .minimum = 1 << 16,
+     .maximum = int64_t{1} << 40},
+    {.name = "naru.journal.batch.max.bytes",
+     .type = int64,
+     .default_text = "65536",
+     .help = "Batches up to this size go through the commit journal; for larger ones the partition's files are synced.",
+     .minimum = 0,
+     .maximum = kMaxInt32},
+
     {.name = "naru.log.level",
      .type = string,
      .default_text = "info",

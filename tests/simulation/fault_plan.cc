@@ -23,9 +23,9 @@ std::string FaultPlan::to_string() const {
 std::string RunPlan::to_string() const {
   return fmt::format(
       "{} topics of {} partitions, {} producers ({} in flight, up to {} records), {} consumers, segments of {} bytes, "
-      "{}; {}",
-      topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes,
-      promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
+      "journal of {} bytes for batches up to {}, {}; {}",
+      topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes, journal_bytes,
+      journal_batch_max_bytes, promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
 }
 
 RunPlan draw_plan(Random& random) {
@@ -37,6 +37,9 @@ RunPlan draw_plan(Random& random) {
   plan.pipeline = static_cast<int>(1 + random.below(5));
   plan.max_batch_records = static_cast<int>(1 + random.below(20));
   plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(2000 + random.below(8000));
+  // Small enough to be full now and then.
+  if (!random.one_in(6)) plan.journal_bytes = (1 << 16) + static_cast<int64_t>(random.below(1 << 17));
+  plan.journal_batch_max_bytes = static_cast<int64_t>(random.one_in(2) ? 1 << 16 : 100 + random.below(1000));
   plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
 
   FaultPlan& faults = plan.faults;

@@ -15,10 +15,12 @@ namespace {
 
 constexpr Duration kLongestRun = 24h;
 
-BrokerConfig broker_config() {
-  return make_broker_config(
-             {{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}})
-      .value();
+BrokerConfig broker_config(const RunPlan& plan) {
+  ConfigOverrides values{{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}};
+  values.emplace("naru.journal.enable", plan.journal_bytes > 0 ? "true" : "false");
+  if (plan.journal_bytes > 0) values.emplace("naru.journal.bytes", fmt::format("{}", plan.journal_bytes));
+  values.emplace("naru.journal.batch.max.bytes", fmt::format("{}", plan.journal_batch_max_bytes));
+  return make_broker_config(values).value();
 }
 
 class Run {
@@ -28,7 +30,7 @@ class Run {
         plan_(draw_plan(world_.random())),
         history_(plan_.promise),
         harness_(world_.add_node("harness").start()),
-        broker_(world_.add_node("broker"), harness_->seams(), broker_config()),
+        broker_(world_.add_node("broker"), harness_->seams(), broker_config(plan_)),
         workload_(harness_->seams(), broker_.address(), plan_, history_) {}
 
   RunResult run() {
