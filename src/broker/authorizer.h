@@ -9,7 +9,15 @@
 namespace naru {
 
 // Kafka's numbers.
-enum class Operation : int8_t { read = 3, write = 4, create = 5, remove = 6, alter = 7, describe = 8 };
+enum class Operation : int8_t {
+  read = 3,
+  write = 4,
+  create = 5,
+  remove = 6,
+  alter = 7,
+  describe = 8,
+  idempotent_write = 12,
+};
 enum class ResourceType : int8_t { topic = 2, group = 3, cluster = 4 };
 
 inline constexpr std::string_view kClusterResource = "kafka-cluster";

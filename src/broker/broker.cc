@@ -8,6 +8,7 @@
 #include "broker/broker_services.h"
 #include "broker/hosted_partitions.h"
 #include "broker/partition_keeper.h"
+#include "broker/producer_id_pool.h"
 #include "broker/request_dispatcher.h"
 #include "broker/request_metrics.h"
 #include "broker/throttle.h"
@@ -15,6 +16,7 @@
 #include "cluster_control/metadata_publisher.h"
 #include "coordination_store/embedded/embedded_store.h"
 #include "foundation/log.h"
+#include "log_storage/producer_accounting.h"
 #include "network/connection_server.h"
 #include "observability/memory_budget.h"
 
@@ -37,6 +39,12 @@ ServerLimits server_limits(const BrokerConfig& config) {
   return {.max_connections = static_cast<size_t>(config.max_connections),
           .max_connections_per_address = static_cast<size_t>(config.max_connections_per_ip),
           .per_address_overrides = config.max_connections_per_ip_overrides};
+}
+
+// A part of what the largest request leaves of the budget, so that no request waits for what is kept for a day.
+uint64_t producer_memory(const BrokerConfig& config) {
+  const uint64_t largest = static_cast<uint64_t>(config.socket_request_max_bytes) + config.max_decompressed_bytes;
+  return (config.memory_budget_bytes - largest) / 4;
 }
 
 Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams, const BrokerConfig& config) {
@@ -69,6 +77,7 @@ struct Broker::Parts {
         memory(config.memory_budget_bytes),
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
+        producer_accounting(memory, producer_memory(config), metrics),
         open_files(seams.files, kOpenSealedFiles) {}
 
   Seams seams;
@@ -80,12 +89,14 @@ struct Broker::Parts {
   AllowAll authorizer;
   NoThrottle throttle;
   std::atomic<uint64_t> watcher_ids{1};
+  ProducerAccounting producer_accounting;
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   HostedPartitions hosted;
   std::unique_ptr<PartitionKeeper> keeper;
   std::unique_ptr<EmbeddedStore> store;
   MetadataPublisher metadata;
   std::unique_ptr<ControllerShell> controller;
+  ProducerIdPool producer_ids{[this] { return controller->allocate_producer_ids(); }};
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
@@ -136,7 +147,11 @@ Task<Status> Broker::Parts::open_storage() {
   EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
   // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
   if (!first.identity().cluster_id.is_zero()) store_options.expectation = StoreExpectation::must_exist;
-  keeper = std::make_unique<PartitionKeeper>(seams, config, metrics, open_files, hosted, std::move(directories));
+  const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
+                                           .expiration_ms = config.producer_id_expiration.count()},
+                                .accounting = &producer_accounting};
+  keeper =
+      std::make_unique<PartitionKeeper>(seams, config, metrics, open_files, hosted, std::move(directories), producers);
   NARU_CO_TRY(co_await keeper->list_folders());
   NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
   co_return Status();
@@ -181,6 +196,7 @@ Status Broker::Parts::open_doors() {
                                   .throttle = throttle,
                                   .metadata = metadata,
                                   .controller = *controller,
+                                  .producer_ids = producer_ids,
                                   .watcher_ids = watcher_ids});
   dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
   server = std::make_unique<ConnectionServer>(seams, memory, metrics, *dispatcher, connection_settings(config),

@@ -15,6 +15,7 @@ namespace naru {
 
 class ControllerShell;
 class MetadataPublisher;
+class ProducerIdPool;
 
 struct BrokerServices {
   const BrokerConfig& config;
@@ -25,6 +26,7 @@ struct BrokerServices {
   Throttle& throttle;
   const MetadataPublisher& metadata;
   ControllerShell& controller;
+  ProducerIdPool& producer_ids;
   std::atomic<uint64_t>& watcher_ids;
 
   uint64_t next_watcher_id() const { return watcher_ids.fetch_add(1, std::memory_order_relaxed); }

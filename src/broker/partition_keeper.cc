@@ -29,13 +29,14 @@ JournalSettings journal_settings(const BrokerConfig& config) {
 
 PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, MetricsRegistry& metrics,
                                  OpenFiles& open_files, HostedPartitions& hosted,
-                                 std::vector<std::unique_ptr<LogDirectory>> directories)
+                                 std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers)
     : seams_(seams),
       config_(config),
       hosted_(hosted),
       directories_(std::move(directories)),
       journals_(seams, journal_folders(directories_), journal_settings(config), metrics),
-      open_files_(open_files) {}
+      open_files_(open_files),
+      producers_(producers) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -129,7 +130,8 @@ Task<Result<PartitionKeeper::OpenedPartition>> PartitionKeeper::open_log(const P
                                        {.topic_id = identity.topic_id,
                                         .clean_shutdown = location.directory->was_clean_shutdown(),
                                         .now = seams_.clock.wall_now_ms(),
-                                        .journaled = journaled}));
+                                        .journaled = journaled,
+                                        .producers = producers_}));
     if (opened.report.remarkable()) log_warn("partition", "{}: {}", identity.to_string(), opened.report.to_string());
     journals_.replayed(id);
     return OpenedPartition{std::move(opened.log), location.journal};

@@ -22,7 +22,8 @@ namespace naru {
 class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, MetricsRegistry& metrics, OpenFiles& open_files,
-                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories);
+                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
+                  const ProducerRules& producers);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
@@ -70,6 +71,7 @@ class PartitionKeeper {
   std::vector<std::unique_ptr<LogDirectory>> directories_;
   FolderJournals journals_;  // one for each of the directories, in their order
   OpenFiles& open_files_;
+  const ProducerRules producers_;
 
   std::mutex folders_mutex_;  // held on workers; LogDirectory is not thread-safe either
   std::map<PartitionKey, Location> folders_;

@@ -77,6 +77,12 @@ Task<std::vector<AlterConfigsResult>> ControllerShell::alter_configs(std::vector
   co_return planner.take_results();
 }
 
+Task<Result<ProducerIdBlock>> ControllerShell::allocate_producer_ids() {
+  AllocateProducerIdsPlanner planner;
+  co_await run(planner);
+  co_return planner.result();
+}
+
 Task<std::vector<DeletionConfirmationResult>> ControllerShell::confirm_deletions(BrokerId broker,
                                                                                  std::vector<Uuid> topic_ids) {
   std::vector<DeletionConfirmation> confirmations;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "cluster_control/allocate_producer_ids.h"
 #include "cluster_control/alter_configs.h"
 #include "cluster_control/controller_start.h"
 #include "cluster_control/create_topics.h"
@@ -50,6 +51,8 @@ class ControllerShell {
   Task<std::vector<CreateTopicResult>> auto_create_topics(std::vector<std::string> names);
   Task<std::vector<DeleteTopicResult>> delete_topics(std::vector<TopicReference> topics);
   Task<std::vector<AlterConfigsResult>> alter_configs(std::vector<AlterConfigsItem> items, bool validate_only);
+  // A block that nobody has got and nobody will get. Blocks of unknown outcome are lost, not given twice.
+  Task<Result<ProducerIdBlock>> allocate_producer_ids();
   Task<std::vector<DeletionConfirmationResult>> confirm_deletions(BrokerId broker, std::vector<Uuid> topic_ids);
 
  private:

@@ -89,7 +89,8 @@ struct ClusterMetadata {
   int16_t feature_level = 0;
   int32_t controller_epoch = 0;
   BrokerId controller_id = kNoBroker;
-  int64_t generation = 0;  // counts the transactions
+  int64_t generation = 0;       // counts the transactions
+  ProducerId next_producer_id;  // all below have been given to brokers
 
   bool operator==(const ClusterMetadata&) const = default;
 };

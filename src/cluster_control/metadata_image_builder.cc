@@ -14,6 +14,7 @@
 #include "internal_records/deleted_topic_value.h"
 #include "internal_records/generation_value.h"
 #include "internal_records/partition_states_value.h"
+#include "internal_records/producer_ids_value.h"
 #include "internal_records/topic_value.h"
 #include "kafka_protocol/stored_value.h"
 
@@ -82,6 +83,7 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
   if (key == kCluster) return put_cluster(value);
   if (key == kControllerEpoch) return put_controller_epoch(value, version);
   if (key == kGeneration) return put_generation(value, version);
+  if (key == kProducerIds) return put_producer_ids(value);
   if (const auto name = name_under(kTopics, key)) return put_topic(*name, value);
   if (const auto id = name_under(kBrokers, key)) return put_broker(*id, value);
   if (const auto id = name_under(kDeletedTopics, key)) return put_deleted_topic(*id, value);
@@ -138,6 +140,15 @@ Status MetadataImageBuilder::put_generation(BytesView value, KeyVersion version)
   NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::GenerationValue>(value));
   next_->cluster_.generation = stored.generation;
   next_->generation_version_ = version;
+  return {};
+}
+
+Status MetadataImageBuilder::put_producer_ids(BytesView value) {
+  NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::ProducerIdsValue>(value));
+  if (stored.next_producer_id < ProducerId(0)) {
+    return error(ErrorCode::corrupt_data, "producer id {}", stored.next_producer_id);
+  }
+  next_->cluster_.next_producer_id = stored.next_producer_id;
   return {};
 }
 

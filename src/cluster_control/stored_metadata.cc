@@ -7,6 +7,7 @@
 #include "internal_records/deleted_topic_value.h"
 #include "internal_records/generation_value.h"
 #include "internal_records/partition_states_value.h"
+#include "internal_records/producer_ids_value.h"
 #include "internal_records/topic_value.h"
 #include "kafka_protocol/stored_value.h"
 
@@ -31,6 +32,12 @@ Bytes encode_controller_epoch(const ClusterMetadata& cluster) {
 Bytes encode_generation(int64_t generation) {
   internal::GenerationValue value;
   value.generation = generation;
+  return encode_stored_value(value);
+}
+
+Bytes encode_producer_ids(ProducerId next) {
+  internal::ProducerIdsValue value;
+  value.next_producer_id = next;
   return encode_stored_value(value);
 }
 

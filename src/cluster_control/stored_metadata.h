@@ -9,6 +9,7 @@ namespace naru {
 Bytes encode_cluster(const ClusterMetadata& cluster);
 Bytes encode_controller_epoch(const ClusterMetadata& cluster);
 Bytes encode_generation(int64_t generation);
+Bytes encode_producer_ids(ProducerId next);
 Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms);
 Bytes encode_configs(const ConfigOverrides& configs);
 Bytes encode_bucket(const PartitionBucket& bucket);

@@ -153,6 +153,8 @@ void fill_limits(BrokerConfig& config) {
   config.journal_enable = values.boolean("naru.journal.enable");
   config.journal_bytes = static_cast<uint64_t>(values.integer("naru.journal.bytes"));
   config.journal_batch_max_bytes = static_cast<uint32_t>(values.integer("naru.journal.batch.max.bytes"));
+  config.producer_id_expiration = Milliseconds(values.integer("producer.id.expiration.ms"));
+  config.max_producers_per_partition = values.int32("naru.max.producers.per.partition");
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));

@@ -46,6 +46,8 @@ struct BrokerConfig {
   int32_t fetch_max_bytes = 0;
   uint64_t memory_budget_bytes = 0;
   uint64_t max_decompressed_bytes = 0;
+  Milliseconds producer_id_expiration{};
+  int32_t max_producers_per_partition = 0;
 
   bool journal_enable = false;
   uint64_t journal_bytes = 0;

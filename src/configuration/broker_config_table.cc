@@ -141,6 +141,19 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .help = "Largest size to which one compressed batch may expand while it is checked.",
      .minimum = 1 << 16,
      .maximum = kMaxInt32},
+    {.name = "producer.id.expiration.ms",
+     .type = int32,
+     .default_text = "86400000",
+     .help = "How long a partition remembers an idempotent producer after its last append, to recognise repeated "
+             "batches.",
+     .minimum = 1},
+    {.name = "naru.max.producers.per.partition",
+     .type = int32,
+     .default_text = "10000",
+     .help = "Most idempotent producers that one partition remembers. When there are more, the one that was idle for "
+             "longest is forgotten: it can go on, but a batch that it repeats is not recognised.",
+     .minimum = 1,
+     .maximum = 100000},
 
     {.name = "naru.journal.enable",
      .type = boolean,

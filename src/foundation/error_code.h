@@ -23,6 +23,7 @@ enum class ErrorCode : int16_t {
   replica_not_available = 9,
   message_too_large = 10,
   network_exception = 13,
+  coordinator_load_in_progress = 14,
   invalid_topic_exception = 17,
   record_list_too_large = 18,
   not_enough_replicas = 19,

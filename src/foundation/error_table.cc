@@ -38,6 +38,8 @@ constexpr std::array kRows{
     row(replica_not_available, kOwn, "REPLICA_NOT_AVAILABLE", kRetry, kNo, info, "the replica is not available"),
     row(message_too_large, kOwn, "MESSAGE_TOO_LARGE", kFinal, kNo, info, "the batch is larger than max.message.bytes"),
     row(network_exception, kOwn, "NETWORK_EXCEPTION", kRetry, kMaybe, info, "the connection was lost"),
+    row(coordinator_load_in_progress, kOwn, "COORDINATOR_LOAD_IN_PROGRESS", kRetry, kNo, info,
+        "the coordinator is not ready yet"),
     row(invalid_topic_exception, kOwn, "INVALID_TOPIC_EXCEPTION", kFinal, kNo, info, "the topic's name is not allowed"),
     row(record_list_too_large, kOwn, "RECORD_LIST_TOO_LARGE", kFinal, kNo, info, "the batch is larger than a segment"),
     row(not_enough_replicas, kOwn, "NOT_ENOUGH_REPLICAS", kRetry, kNo, warn,

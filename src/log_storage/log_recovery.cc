@@ -36,6 +36,7 @@ class LogRecovery {
   Status activate_last();
   Status settle_epochs();
   Status settle_checkpoint();
+  Status settle_producers();
 
   FileSystem& file_system_;
   OpenFiles& open_files_;
@@ -45,6 +46,7 @@ class LogRecovery {
 
   std::vector<Offset> base_offsets_;
   std::vector<Offset> orphaned_indexes_;
+  std::vector<Offset> producer_snapshots_;
   std::optional<Checkpoint> promise_;
   std::vector<ExaminedSegment> kept_;
   std::vector<Offset> dropped_;
@@ -63,6 +65,7 @@ Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(activate_last());
   NARU_TRY(settle_epochs());
   NARU_TRY(settle_checkpoint());
+  NARU_TRY(settle_producers());
   return std::move(log_);
 }
 
@@ -92,6 +95,8 @@ Status LogRecovery::list_files() {
                  return parse_segment_file_name(name, kTimeIndexSuffix);
                })) {
       indexes.push_back(*indexed);
+    } else if (const auto snapshot = parse_segment_file_name(name, kProducerSnapshotSuffix)) {
+      producer_snapshots_.push_back(*snapshot);
     } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
                !name.ends_with(".tmp")) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", name);
@@ -289,6 +294,14 @@ Status LogRecovery::settle_checkpoint() {
   if (!promise_) return log_.checkpoint->write_both_and_sync(value);
   NARU_TRY(log_.checkpoint->write(value));
   return log_.checkpoint->file()->sync_data();
+}
+
+// Last, because the batches are the truth, and now it is decided which ones there are.
+Status LogRecovery::settle_producers() {
+  NARU_TRY_ASSIGN(auto producers, LogProducers::open(file_system_, folder_, std::move(producer_snapshots_),
+                                                     log_.segments, options_.producers, options_.now));
+  log_.producers.emplace(std::move(producers));
+  return Status();
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "foundation/status.h"
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/epoch_history.h"
+#include "log_storage/log_producers.h"
 #include "log_storage/open_files.h"
 #include "log_storage/partition_log.h"
 #include "log_storage/recovery_report.h"
@@ -20,6 +22,7 @@ struct RecoveredLog {
   std::vector<std::unique_ptr<Segment>> segments;  // at least one; the last one is active
   EpochHistory epochs;
   std::unique_ptr<CheckpointFile> checkpoint;
+  std::optional<LogProducers> producers;  // always there
   RecoveryReport report;
 };
 

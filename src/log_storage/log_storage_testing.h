@@ -28,6 +28,8 @@ struct TestBatch {
   std::vector<TestRecord> records;
   LeaderEpoch epoch{0};
   Compression compression = Compression::none;
+  ProducerId producer = kNoProducerId;
+  int32_t sequence = -1;
 
   bool same_content(const TestBatch& other) const { return records == other.records && epoch == other.epoch; }
 };
@@ -38,7 +40,11 @@ struct BuiltBatch {
 };
 
 inline BuiltBatch build(const TestBatch& batch) {
-  BatchBuilder builder({.compression = batch.compression});
+  const bool idempotent = batch.producer != kNoProducerId;
+  BatchBuilder builder({.compression = batch.compression,
+                        .producer_id = batch.producer,
+                        .producer_epoch = ProducerEpoch(static_cast<int16_t>(idempotent ? 0 : -1)),
+                        .base_sequence = batch.sequence});
   for (const TestRecord& record : batch.records) builder.add(record.timestamp, std::nullopt, record.value);
   BuiltBatch built{.bytes = builder.build().value()};
   built.validated.header = parse_batch_header(built.bytes).value();
@@ -155,8 +161,9 @@ class LogOnDisk {
 
   Result<OpenedLog> open(bool clean_shutdown = false) {
     ++recoveries;
-    return PartitionLog::open(*files_, *open_files_, kTestFolder, config,
-                              {.topic_id = kTestTopic, .clean_shutdown = clean_shutdown, .now = 0});
+    return PartitionLog::open(
+        *files_, *open_files_, kTestFolder, config,
+        {.topic_id = kTestTopic, .clean_shutdown = clean_shutdown, .now = 0, .producers = producers});
   }
   std::unique_ptr<PartitionLog> must_open(bool clean_shutdown = false) {
     auto opened = open(clean_shutdown);
@@ -174,11 +181,12 @@ class LogOnDisk {
   }
 
   LogConfig config;
+  ProducerRules producers;
   static inline uint64_t recoveries = 0;
 
  private:
   LogOnDisk(const LogOnDisk& other, uint64_t seed)
-      : config(other.config), random_(seed), files_(other.files_->clone(random_)) {
+      : config(other.config), producers(other.producers), random_(seed), files_(other.files_->clone(random_)) {
     forget_open_files();
   }
   void forget_open_files() { open_files_ = std::make_unique<OpenFiles>(*files_, 4); }

@@ -15,6 +15,8 @@ namespace naru {
 inline constexpr std::string_view kLogSuffix = ".log";
 inline constexpr std::string_view kOffsetIndexSuffix = ".index";
 inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";
+inline constexpr std::string_view kProducerSnapshotSuffix = ".snapshot";
+inline constexpr std::string_view kProducerSnapshotAsideName = "producers.snapshot.tmp";
 inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";
 inline constexpr std::string_view kMetadataFileName = "partition.metadata";
 inline constexpr std::string_view kCheckpointFileName = "checkpoint";

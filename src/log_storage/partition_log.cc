@@ -42,6 +42,7 @@ PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::
       config_(config),
       segments_(std::move(recovered.segments)),
       epochs_(std::move(recovered.epochs)),
+      producers_(std::move(*recovered.producers)),
       checkpoint_(std::move(recovered.checkpoint)),
       start_offset_(recovered.report.start_offset),
       durable_(recovered.report.end_offset),
@@ -83,6 +84,7 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
   stored.base_offset = end_offset();
   stored.leader_epoch = epoch;
   stored.max_timestamp = validated.timestamp.max;
+  if (validated.timestamp.type == TimestampType::log_append_time) stored.attributes |= batch_attribute::kLogAppendTime;
   const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
   NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch(header, batch_records(batch), stored, now));
   if (validated.timestamp.type == TimestampType::log_append_time) outcome.log_append_time_ms = stored.max_timestamp;
@@ -115,6 +117,7 @@ Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView reco
     return failure(after_failed_write(std::move(status)));
   }
   if (epochs_.assign(stored.leader_epoch, stored.base_offset)) unsynced_.epochs = true;
+  producers_.applied(stored, now);
   AppendOutcome outcome{.base_offset = stored.base_offset,
                         .last_offset = stored.last_offset(),
                         .bytes = static_cast<uint32_t>(stored.total_size)};
@@ -134,6 +137,7 @@ Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
 }
 
 Status PartitionLog::maybe_roll_by_time(WallTimeMs now) {
+  producers_.expire(now);
   NARU_TRY(check_writable());
   return active().is_older_than(config_.segment_ms, now) ? roll(now) : Status();
 }
@@ -156,6 +160,7 @@ Status PartitionLog::roll(WallTimeMs now) {
   unsynced_.names = true;
   active().release_file();
   segments_.push_back(std::move(next));
+  producers_.segment_sealed();
   return Status();
 }
 
@@ -187,6 +192,7 @@ SyncWork PartitionLog::begin_sync() {
   work.active_ = active().active_file();
   work.parts_ = std::exchange(unsynced_, {});
   if (work.parts_.epochs) work.epochs_text_ = epochs_.to_text();
+  work.snapshot_ = producers_.begin_snapshot(end_offset());
   work.end_offset_ = end_offset();
   work.truncations_ = truncations_;
   return work;
@@ -209,6 +215,7 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
     unsynced_.epochs |= work.parts_.epochs;
     return Status();
   }
+  if (work.snapshot_) unsynced_.names |= producers_.finish_snapshot(*work.snapshot_);
   durable_.synced(work.end_offset_);
   const Status noted = checkpoint_->write({synced_end(), start_offset_, truncations_});
   if (noted.ok()) return Status();
@@ -238,6 +245,7 @@ Status PartitionLog::sync_journaled_part() {
 
 Status PartitionLog::close() {
   NARU_TRY(check_writable());
+  producers_.store_snapshot(end_offset());
   Status status = active().flush_indexes();
   auto files = status.ok() ? active().files_to_sync() : failure(std::move(status));
   if (!files) return after_failed_write(std::move(files).error());
@@ -282,7 +290,7 @@ Status PartitionLog::truncate_segments(Offset end) {
   NARU_TRY(last.reactivate());
   epochs_.truncate(end_offset());
   unsynced_.epochs = true;
-  return Status();
+  return producers_.truncated(segments_);
 }
 
 Status PartitionLog::remove_segments_behind(size_t last_kept) {

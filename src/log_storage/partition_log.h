@@ -28,6 +28,7 @@
 #include "log_storage/epoch_history.h"
 #include "log_storage/journal_replay.h"
 #include "log_storage/log_config.h"
+#include "log_storage/log_producers.h"
 #include "log_storage/open_files.h"
 #include "log_storage/recovery_report.h"
 #include "log_storage/sync_work.h"
@@ -47,6 +48,7 @@ struct OpenOptions {
   bool clean_shutdown = false;  // every log of this data folder was closed: LogDirectory::was_clean_shutdown()
   WallTimeMs now = 0;
   std::span<const JournaledBatches> journaled;  // what commit journals hold of this log
+  ProducerRules producers;
 };
 
 struct OpenedLog {
@@ -105,6 +107,10 @@ class PartitionLog {
   // end_offset().
   Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
 
+  // Whether a client may append this batch, as far as its producer is concerned. append() does not ask.
+  SequenceCheck check_sequence(const BatchHeader& header) const { return producers_.check(header); }
+  const ProducerState& producers() const { return producers_.state(); }
+
   // The batches from the one that holds `from` on, as far as they lie below `end_limit` (exclusive) and fit into
   // `max_bytes`; the first one may be larger if `at_least_one_batch`. offset_out_of_range outside of
   // [start_offset(), end_offset()]; corrupt_message where a batch's header is damaged, never a premature end.
@@ -143,7 +149,11 @@ class PartitionLog {
   // A commit journal holds the batch durably. False when the log was truncated since: then it says nothing.
   bool journaled(const JournaledRange& range);
 
-  // Starts a new segment when the present one is older than segment.ms; for partitions that nobody writes to.
+  // Something waits for a sync that no acknowledgement may ever ask for.
+  bool wants_sync() const { return producers_.snapshot_due(); }
+
+  // Starts a new segment when the present one is older than segment.ms, and forgets producers that have expired; for
+  // partitions that nobody writes to.
   Status maybe_roll_by_time(WallTimeMs now);
 
   bool offline() const { return !offline_reason_.ok(); }
@@ -186,6 +196,7 @@ class PartitionLog {
   LogConfig config_;
   std::vector<std::unique_ptr<Segment>> segments_;  // by base offset; the last one is active; never empty
   EpochHistory epochs_;
+  LogProducers producers_;
   std::unique_ptr<CheckpointFile> checkpoint_;
   Offset start_offset_;
   DurablePrefix durable_;

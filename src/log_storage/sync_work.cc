@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "log_storage/partition_folder.h"
+#include "log_storage/producer_snapshot_files.h"
 
 namespace naru {
 namespace {
@@ -22,7 +23,7 @@ void UnsyncedParts::take_back(UnsyncedParts older) {
   epochs |= older.epochs;
 }
 
-Status SyncWork::perform() const {
+Status SyncWork::perform() {
   // First, because it is the only step that can fail without harm: its file is replaced as a whole.
   if (parts_.epochs) {
     NARU_TRY(replace_file(*file_system_, folder_, std::string(kEpochFileName), as_bytes(epochs_text_)));
@@ -30,6 +31,7 @@ Status SyncWork::perform() const {
   for (const auto& file : parts_.files) NARU_TRY(final_if_failed(file->sync_data()));
   NARU_TRY(final_if_failed(active_->sync_data()));
   if (parts_.names) NARU_TRY(final_if_failed(file_system_->sync_directory(folder_)));
+  if (snapshot_) snapshot_->written = ProducerSnapshotFiles::write_aside(*file_system_, folder_, snapshot_->content);
   return Status();
 }
 

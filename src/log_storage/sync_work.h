@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "foundation/bytes.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
 #include "platform/file_system.h"
@@ -21,6 +23,14 @@ struct UnsyncedParts {
   void take_back(UnsyncedParts older);
 };
 
+// Producer state that is to be stored. Losing it does no harm, so it never makes a sync fail.
+struct ProducerSnapshotWork {
+  Offset offset;
+  Bytes content;
+  uint64_t producer_changes = 0;                  // LogProducers' count of what it covers
+  Status written = Status(ErrorCode::cancelled);  // aside
+};
+
 // Made by PartitionLog::begin_sync(), handed back to finish_sync().
 class SyncWork {
  public:
@@ -29,7 +39,7 @@ class SyncWork {
 
   // Blocks; on any thread. disk_full and too_many_open_files mean that nothing was lost and it may be tried again; a
   // sync that failed, for whatever reason, is io_error and final.
-  Status perform() const;
+  Status perform();
 
  private:
   friend class PartitionLog;
@@ -39,6 +49,7 @@ class SyncWork {
   std::shared_ptr<File> active_;
   UnsyncedParts parts_;
   std::string epochs_text_;
+  std::optional<ProducerSnapshotWork> snapshot_;
   Offset end_offset_;
   uint64_t truncations_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "replication/partition.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "foundation/log.h"
@@ -67,6 +68,10 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
     return refuse(Status(ErrorCode::not_enough_replicas));
   }
 
+  const SequenceCheck sequence = log_->check_sequence(request.validated.header);
+  if (!sequence.refused.ok()) return refuse(sequence.refused);
+  if (sequence.duplicate) return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
+
   const auto appended =
       log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
   if (!appended) {
@@ -81,11 +86,29 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
                       .log_start_offset = log_->start_offset()};
-  const auto waiter = std::make_shared<AckSlot>(group, slot, std::move(result));
-  if (const auto verdict = leader_.wait_for(end, request.acks, waiter)) waiter->acknowledged(*verdict);
-
+  acknowledge_when_due(end, request.acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
   arrange_sync(*appended, request.batch);
   tell_acks_and_readers();
+}
+
+bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AckSlot>& waiter) {
+  const auto verdict = leader_.wait_for(end, acks, waiter);
+  if (verdict) waiter->acknowledged(*verdict);
+  return verdict.has_value();
+}
+
+// The original may not be committed yet, or its sync may have failed when the disk was full: its repetition is told
+// nothing that the original would not be told.
+void Partition::acknowledge_duplicate(const ProducerBatch& original, Acks acks,
+                                      const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  AppendResult result{.base_offset = original.base_offset,
+                      .log_append_time_ms = original.log_append_time_ms,
+                      .log_start_offset = log_->start_offset()};
+  const auto waiter = std::make_shared<AckSlot>(group, slot, std::move(result));
+  if (acknowledge_when_due(original.next_offset(), acks, waiter)) return;
+  if (config_.acknowledges_after_sync()) {
+    services_.durability.make_durable(shared_from_this(), original.next_offset());
+  }
 }
 
 void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& batch) {
@@ -100,7 +123,7 @@ void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& b
                                         .leader_epoch = leader_epoch_});
     return;
   }
-  if (unsynced_records_ >= config_.flush_messages) {
+  if (unsynced_records_ >= config_.flush_messages || log_->wants_sync()) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
   } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
     flush_timer_running_ = true;
@@ -215,6 +238,14 @@ Result<std::optional<OffsetAndTimestamp>> Partition::find_timestamp_inside(WallT
 Result<std::optional<OffsetAndTimestamp>> Partition::find_max_timestamp_inside() {
   if (!availability_.ok()) return failure(availability_);
   return log_->find_max_timestamp(leader_.high_watermark());
+}
+
+Result<std::vector<Producer>> Partition::producers_inside() {
+  if (!availability_.ok()) return failure(availability_);
+  const auto& known = log_->producers().producers();
+  std::vector<Producer> producers(known.begin(), known.end());
+  std::ranges::sort(producers, {}, &Producer::id);
+  return producers;
 }
 
 void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes) {

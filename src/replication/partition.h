@@ -111,6 +111,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this] { return find_max_timestamp_inside(); });
   }
 
+  // co_await partition->producers(): those it remembers, by id.
+  auto producers() {
+    return in_strand(strand_, [this] { return producers_inside(); });
+  }
+
   // Tells `watcher` of everything that became readable after `seen_committed_bytes` of a view; until unwatch().
   void watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes);
   void unwatch(uint64_t watcher_id);
@@ -138,6 +143,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   class AckSlot;
 
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  // False: it waits.
+  bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AckSlot>& waiter);
+  void acknowledge_duplicate(const ProducerBatch& original, Acks acks, const std::shared_ptr<AppendGroup>& group,
+                             size_t slot);
   void arrange_sync(const AppendOutcome& appended, const SharedBytes& batch);
   void maybe_end_of_syncs();
   void let_close_go_on();
@@ -146,6 +155,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionView read_inside(const ReadRequest& request);
   Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);
   Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside();
+  Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);

@@ -86,14 +86,21 @@ std::optional<Status> PartitionLeader::wait_for(Offset end, Acks acks, std::shar
       return Status();
     case Acks::leader:
       if (counted_end(own()) >= end) return Status();
-      for_own_sync_.emplace_back(end, std::move(waiter));
+      park(for_own_sync_, end, std::move(waiter));
       return std::nullopt;
     case Acks::all_in_sync:
       if (high_watermark_ >= end) return all_in_sync_verdict();
-      for_high_watermark_.emplace_back(end, std::move(waiter));
+      park(for_high_watermark_, end, std::move(waiter));
       return std::nullopt;
   }
   return Status(ErrorCode::invalid_required_acks);
+}
+
+// Behind the others, because appends ascend; a producer's repeated batch waits for an earlier offset than the last.
+void PartitionLeader::park(Waiters& waiters, Offset end, std::shared_ptr<AckWaiter> waiter) {
+  auto at = waiters.end();
+  while (at != waiters.begin() && std::prev(at)->first > end) --at;
+  waiters.emplace(at, end, std::move(waiter));
 }
 
 std::vector<PartitionLeader::DueAck> PartitionLeader::take_due() {

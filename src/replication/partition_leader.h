@@ -81,7 +81,9 @@ class PartitionLeader {
   size_t waiting() const { return for_own_sync_.size() + for_high_watermark_.size(); }
 
  private:
-  using Waiters = std::deque<std::pair<Offset, std::shared_ptr<AckWaiter>>>;  // ascending, because appends are
+  using Waiters = std::deque<std::pair<Offset, std::shared_ptr<AckWaiter>>>;  // ascending
+
+  static void park(Waiters& waiters, Offset end, std::shared_ptr<AckWaiter> waiter);
 
   ReplicaProgress& own() { return progress_.at(self_); }
   const ReplicaProgress& own() const { return progress_.at(self_); }

@@ -55,6 +55,23 @@ TEST(PartitionLeader, LooseAcknowledgesAtOnceAndNeverWaitsForASync) {
   EXPECT_TRUE(leader.wait_for(Offset(10), Acks::all_in_sync, nullptr)->ok());
 }
 
+TEST(PartitionLeader, AWaiterForAnEarlierOffsetIsToldBeforeThoseThatCameBeforeIt) {
+  auto leader = alone(kStrict);
+  leader.appended(Offset(5), 50);
+  leader.appended(Offset(9), 50);
+  const auto later = std::make_shared<Recorder>();
+  const auto earlier = std::make_shared<Recorder>();
+  EXPECT_FALSE(leader.wait_for(Offset(9), Acks::all_in_sync, later));
+  EXPECT_FALSE(leader.wait_for(Offset(5), Acks::all_in_sync, earlier));
+  leader.synced(Offset(5));
+  tell_due(leader);
+  EXPECT_EQ(earlier->times_told, 1);
+  EXPECT_EQ(later->times_told, 0);
+  leader.synced(Offset(9));
+  tell_due(leader);
+  EXPECT_EQ(later->times_told, 1);
+}
+
 TEST(PartitionLeader, AcksOneWaitsForTheLeadersSyncOnlyAndAcksAllForEveryInSyncReplicas) {
   PartitionLeader leader(kSelf, kStrict, {kSelf, BrokerId(2)}, {});
   leader.appended(Offset(5), 50);

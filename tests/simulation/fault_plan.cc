@@ -22,10 +22,12 @@ std::string FaultPlan::to_string() const {
 
 std::string RunPlan::to_string() const {
   return fmt::format(
-      "{} topics of {} partitions, {} producers ({} in flight, up to {} records), {} consumers, segments of {} bytes, "
+      "{} topics of {} partitions, {} producers and {} idempotent ones ({} in flight, up to {} records), {} consumers, "
+      "segments of {} bytes, "
       "journal of {} bytes for batches up to {}, {}; {}",
-      topics, partitions, producers, pipeline, max_batch_records, consumers, segment_bytes, journal_bytes,
-      journal_batch_max_bytes, promise == Promise::durable ? "flush.messages=1" : "loose", faults.to_string());
+      topics, partitions, producers, idempotent_producers, pipeline, max_batch_records, consumers, segment_bytes,
+      journal_bytes, journal_batch_max_bytes, promise == Promise::durable ? "flush.messages=1" : "loose",
+      faults.to_string());
 }
 
 RunPlan draw_plan(Random& random) {
@@ -33,6 +35,7 @@ RunPlan draw_plan(Random& random) {
   plan.topics = static_cast<int>(1 + random.below(3));
   plan.partitions = static_cast<int>(1 + random.below(3));
   plan.producers = static_cast<int>(1 + random.below(3));
+  plan.idempotent_producers = static_cast<int>(1 + random.below(2));
   plan.consumers = static_cast<int>(1 + random.below(2));
   plan.pipeline = static_cast<int>(1 + random.below(5));
   plan.max_batch_records = static_cast<int>(1 + random.below(20));

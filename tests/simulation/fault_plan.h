@@ -29,6 +29,7 @@ struct RunPlan {
   int topics = 1;
   int partitions = 1;
   int producers = 1;
+  int idempotent_producers = 1;
   int consumers = 1;
   int pipeline = 1;  // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;

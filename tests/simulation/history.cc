@@ -17,7 +17,8 @@ void History::violated(std::string sentence) {
 }
 
 void History::sent(const PartitionName& partition, int producer, const std::vector<std::string>& values) {
-  for (const std::string& value : values) sent_.emplace(value, Origin{partition, producer, next_order_++});
+  uint64_t& number = next_number_[{partition, producer}];
+  for (const std::string& value : values) sent_.emplace(value, Origin{partition, producer, next_order_++, number++});
 }
 
 void History::acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values) {
@@ -97,6 +98,7 @@ void History::final_content(const PartitionName& partition, Offset start,
 // lost.
 void History::check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records) {
   std::map<int, uint64_t> newest;
+  std::map<int, uint64_t> newest_number;
   for (const auto& [offset, value] : records) {
     const auto origin = sent_.find(value);
     if (origin == sent_.end()) continue;
@@ -106,6 +108,18 @@ void History::check_order(const PartitionName& partition, const std::vector<std:
                            offset, value));
     }
     at->second = std::max(at->second, origin->second.order);
+    check_gap(partition, offset, value, origin->second, newest_number);
+  }
+}
+
+void History::check_gap(const PartitionName& partition, Offset offset, const std::string& value, const Origin& origin,
+                        std::map<int, uint64_t>& newest_number) {
+  const auto [at, first] = newest_number.try_emplace(origin.producer, origin.number);
+  const uint64_t before = std::exchange(at->second, origin.number);
+  if (first || promise_ != Promise::durable || !gapless_.contains(origin.producer)) return;
+  if (origin.number != before + 1) {
+    violated(fmt::format("{} at {}: '{}' is number {} of its producer, and {} is before it", name_of(partition), offset,
+                         value, origin.number, before));
   }
 }
 

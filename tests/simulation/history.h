@@ -27,6 +27,9 @@ class History {
 
   // A producer hands its values to the connection in this order.
   void sent(const PartitionName& partition, int producer, const std::vector<std::string>& values);
+  // What this producer sent to a partition is there without gaps, as far as it is there. Not after a power cut that
+  // may take back what was promised.
+  void expect_no_gaps(int producer) { gapless_.insert(producer); }
   // The broker promised them at these offsets.
   void acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values);
   // The broker refused them for good: they must never appear.
@@ -59,6 +62,7 @@ class History {
     PartitionName partition;
     int producer;
     uint64_t order;
+    uint64_t number;  // among those of this producer to this partition
   };
 
   void violated(std::string sentence);
@@ -66,11 +70,16 @@ class History {
                   Offset offset, const std::string& value);
   void check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
 
+  void check_gap(const PartitionName& partition, Offset offset, const std::string& value, const Origin& origin,
+                 std::map<int, uint64_t>& newest_number);
+
   const Promise promise_;
   std::map<PartitionName, Log> logs_;
   std::map<std::string, Origin> sent_;
   std::set<std::string> refused_;
   uint64_t next_order_ = 0;
+  std::map<std::pair<PartitionName, int>, uint64_t> next_number_;
+  std::set<int> gapless_;
   size_t acknowledged_count_ = 0;
   size_t seen_count_ = 0;
   std::optional<std::string> violation_;

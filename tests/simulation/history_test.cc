@@ -70,6 +70,16 @@ TEST(History, FindsAnInversionOfOneProducersOrder) {
   EXPECT_TRUE(history.violation());
 }
 
+TEST(History, FindsAGapInWhatAnIdempotentProducerSent) {
+  for (const bool idempotent : {false, true}) {
+    History history(Promise::durable);
+    if (idempotent) history.expect_no_gaps(1);
+    history.sent(kPartition, 1, {"a", "b", "c"});
+    history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}, {Offset(1), "c"}});
+    EXPECT_EQ(history.violation().has_value(), idempotent);
+  }
+}
+
 TEST(History, FindsAHighWatermarkThatGoesBack) {
   History history(Promise::durable);
   history.high_watermark(kPartition, Offset(0), Offset(2));

@@ -63,6 +63,7 @@ class Run {
     {
       TaskGroup clients;
       for (int i = 0; i < plan_.producers; ++i) clients.spawn(workload_.produce(i + 1));
+      for (int i = 0; i < plan_.idempotent_producers; ++i) clients.spawn(workload_.produce_idempotently(i + 101));
       for (int i = 0; i < plan_.consumers; ++i) clients.spawn(workload_.consume());
       clients.spawn(workload_.administrate());
       co_await be_a_nemesis();

@@ -18,6 +18,7 @@
 #include "record_format/batch_builder.h"
 #include "record_format/decompressor.h"
 #include "record_format/record_reader.h"
+#include "simulation/idempotent_producer.h"
 
 namespace naru::simulation {
 namespace {
@@ -148,6 +149,20 @@ Task<void> Workload::produce(int producer) {
     client->close();
     co_await pause(200ms);
   }
+}
+
+Task<void> Workload::produce_idempotently(int producer) {
+  IdempotentProducer idempotent({.seams = seams_,
+                                 .broker = broker_,
+                                 .plan = plan_,
+                                 .history = history_,
+                                 .partitions = all_partitions(),
+                                 .stopping = stopping_,
+                                 .power_cuts = power_cuts_,
+                                 .ids_given = producer_ids_given_,
+                                 .failed = fail_},
+                                producer);
+  co_await idempotent.run();
 }
 
 Task<void> Workload::produce_batch(Client client, int producer, PartitionName partition, int16_t acks) {

@@ -25,6 +25,7 @@ class Workload {
   Task<void> create_topics();
   // These run until stop().
   Task<void> produce(int producer);
+  Task<void> produce_idempotently(int producer);
   Task<void> consume();
   Task<void> administrate();
   void stop() { stopping_ = true; }
@@ -63,10 +64,12 @@ class Workload {
   bool stopping_ = false;
   uint64_t next_value_ = 0;
   uint64_t power_cuts_ = 0;  // with the loose rule, answers from before a cut say nothing about the time after it
+  std::set<ProducerId> producer_ids_given_;
   std::set<std::string> topics_that_must_exist_;
   std::set<PartitionName> refused_logs_;
   ErrorCode last_error_ = ErrorCode::none;  // of the newest answer to a produce request
   std::optional<std::string> problem_;
+  UniqueFunction<void(std::string)> fail_{[this](std::string sentence) { failed(std::move(sentence)); }};
 };
 
 }  // namespace naru::simulation

@@ -1,0 +1,61 @@
+// DescribeProducers: the idempotent producers that a partition remembers.
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "kafka_protocol/messages/describe_producers_request.h"
+#include "kafka_protocol/messages/describe_producers_response.h"
+
+namespace naru {
+namespace {
+
+using Described = kafka::DescribeProducersResponse::PartitionResponse;
+
+Status why_not(const BrokerServices& services, const RequestContext& context, std::string_view topic,
+               const HostedPartition& hosted) {
+  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic)) {
+    return Status(ErrorCode::topic_authorization_failed);
+  }
+  return hosted ? Status() : hosted.why_missing(ErrorCode::unknown_topic_or_partition);
+}
+
+void fill(const Result<std::vector<Producer>>& producers, Described& described) {
+  if (!producers) {
+    described.error_code = producers.error().code();
+    if (!producers.error().message().empty()) described.error_message = producers.error().message();
+    return;
+  }
+  for (const Producer& producer : *producers) {
+    described.active_producers.push_back({.producer_id = producer.id,
+                                          .producer_epoch = producer.epoch.value(),
+                                          .last_sequence = producer.newest().last_sequence(),
+                                          .last_timestamp = producer.last_timestamp,
+                                          .coordinator_epoch = -1});
+  }
+}
+
+}  // namespace
+
+Task<Response> handle_describe_producers(const BrokerServices& services, const RequestContext& context,
+                                         kafka::WireReader& reader) {
+  kafka::DescribeProducersRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::DescribeProducersResponse response;
+  for (const auto& topic : request.topics) {
+    auto& answered = response.topics.emplace_back();
+    answered.name = topic.name;
+    for (const PartitionIndex index : topic.partition_indexes) {
+      const HostedPartition hosted = services.partitions.find(topic.name, index);
+      Described described;
+      described.partition_index = index;
+      if (const Status refused = why_not(services, context, topic.name, hosted); !refused.ok()) {
+        fill(failure(refused), described);
+      } else {
+        fill(co_await hosted.partition->producers(), described);
+      }
+      answered.partitions.push_back(std::move(described));
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

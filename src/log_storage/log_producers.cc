@@ -1,0 +1,129 @@
+#include "log_storage/log_producers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/assert.h"
+#include "foundation/log.h"
+#include "log_storage/producer_snapshot.h"
+#include "log_storage/segment.h"
+
+namespace naru {
+
+LogProducers::LogProducers(FileSystem& file_system, std::string folder, std::vector<Offset> snapshots,
+                           const ProducerRules& rules)
+    : file_system_(&file_system),
+      folder_(std::move(folder)),
+      rules_(rules),
+      files_(file_system, folder_, std::move(snapshots)),
+      state_(rules.limits) {}
+
+Result<LogProducers> LogProducers::open(FileSystem& file_system, const std::string& folder,
+                                        std::vector<Offset> snapshots, Segments segments, const ProducerRules& rules,
+                                        WallTimeMs now) {
+  LogProducers producers(file_system, folder, std::move(snapshots), rules);
+  NARU_TRY(producers.rebuild(segments, now));
+  producers.expire(now);
+  return producers;
+}
+
+Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
+  const Offset begin = segments.front()->base_offset();
+  const Offset end = segments.back()->end_offset();
+  NARU_TRY(files_.remove_above(end));
+  // One from before the first segment does not know what the removed ones held.
+  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits));
+  state_ = std::move(loaded.state);
+  bytes_behind_snapshot_ = 0;
+  changes_ = stored_changes_ = 0;
+  snapshot_due_ = false;
+  NARU_TRY(replay(segments, std::max(loaded.offset, begin), now));
+  account(state_.evicted());  // whoever had to go during the replay had gone before
+  return Status();
+}
+
+Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
+  for (const auto& segment : segments) {
+    if (segment->empty() || segment->end_offset() <= from) continue;
+    NARU_TRY_ASSIGN(BatchWalk walk, segment->walk_from(std::max(from, segment->base_offset())));
+    while (!walk.at_end()) {
+      const auto header = walk.next();
+      if (!header && header.error() == ErrorCode::corrupt_message) {
+        return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {}", folder_,
+                     header.error().message());
+      }
+      if (!header) return header.error();
+      state_.apply(*header, now);
+      bytes_behind_snapshot_ += header->total_size;
+      if (header->producer_id >= ProducerId(0)) ++changes_;
+    }
+  }
+  return Status();
+}
+
+Status LogProducers::truncated(Segments segments) {
+  const WallTimeMs newest = state_.empty() ? 0 : state_.producers().back().last_append_ms;
+  return rebuild(segments, newest);
+}
+
+SequenceCheck LogProducers::check(const BatchHeader& header) const {
+  SequenceCheck result = state_.check(header);
+  if (rules_.accounting != nullptr) {
+    if (!result.refused.ok()) rules_.accounting->refused.add();
+    if (result.duplicate) rules_.accounting->duplicates.add();
+  }
+  return result;
+}
+
+void LogProducers::applied(const BatchHeader& stored, WallTimeMs now) {
+  bytes_behind_snapshot_ += stored.total_size;
+  snapshot_due_ |= bytes_behind_snapshot_ >= kSnapshotBytes;
+  if (stored.producer_id < ProducerId(0)) return;
+  ++changes_;
+  const uint64_t evicted_before = state_.evicted();
+  state_.apply(stored, now);
+  state_.expire(now);
+  account(evicted_before);
+}
+
+void LogProducers::expire(WallTimeMs now) {
+  if (state_.expire(now) > 0) account(state_.evicted());
+}
+
+// Where memory is short, whoever is new takes the place of the producer that was idle for longest.
+void LogProducers::account(uint64_t evicted_before) {
+  if (rules_.accounting == nullptr) return;
+  while (!rules_.accounting->hold(memory_, state_.size() * ProducerState::kBytesPerProducer)) {
+    if (!state_.evict_longest_idle()) break;  // one is always remembered
+  }
+  if (state_.evicted() > evicted_before) rules_.accounting->evicted.add(state_.evicted() - evicted_before);
+}
+
+std::optional<ProducerSnapshotWork> LogProducers::begin_snapshot(Offset end) {
+  if (!std::exchange(snapshot_due_, false)) return std::nullopt;
+  // From here on, so that a failure is followed by another attempt after as much log again, not at once.
+  bytes_behind_snapshot_ = 0;
+  return ProducerSnapshotWork{
+      .offset = end, .content = encode_producer_snapshot(state_, end), .producer_changes = changes_};
+}
+
+bool LogProducers::finish_snapshot(const ProducerSnapshotWork& work) {
+  const Status status = work.written.ok() ? files_.adopt(work.offset) : work.written;
+  if (status.ok()) {
+    stored_changes_ = work.producer_changes;
+    return true;
+  }
+  log_warn("log_storage", "cannot store the producers of {} as of offset {}, the next start reads more of the log: {}",
+           folder_, work.offset, status.to_string());
+  return false;
+}
+
+void LogProducers::store_snapshot(Offset end) {
+  if (files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes)) return;
+  ProducerSnapshotWork work{
+      .offset = end, .content = encode_producer_snapshot(state_, end), .producer_changes = changes_};
+  work.written = ProducerSnapshotFiles::write_aside(*file_system_, folder_, work.content);
+  finish_snapshot(work);
+}
+
+}  // namespace naru

@@ -1,0 +1,89 @@
+// The producers of one log: their state, its snapshots on disk, and the memory it takes.
+//
+// Snapshots are taken when a segment is sealed, after kSnapshotBytes of log, and when the log is closed, so that
+// opening reads a bounded stretch of the log's end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+#include "log_storage/producer_accounting.h"
+#include "log_storage/producer_snapshot_files.h"
+#include "log_storage/producer_state.h"
+#include "log_storage/sync_work.h"
+#include "observability/memory_budget.h"
+#include "record_format/record_batch.h"
+
+namespace naru {
+
+class Segment;
+
+struct ProducerRules {
+  ProducerLimits limits;
+  ProducerAccounting* accounting = nullptr;  // none: not accounted, as in tests
+};
+
+// Thread: the partition's strand.
+class LogProducers {
+ public:
+  // Log between two snapshots. Walking over the headers of so much takes some ten milliseconds.
+  static constexpr uint64_t kSnapshotBytes = 64u << 20;
+  // Not worth a file when a log is closed, if no producer is behind it.
+  static constexpr uint64_t kSmallTailBytes = 64u << 10;
+
+  using Segments = std::span<const std::unique_ptr<Segment>>;
+
+  // The state of a log that consists of `segments`: the newest snapshot that holds, and the batches behind it, which
+  // count as appended at `now`. Blocks. corrupt_data when a batch that has to be read is damaged.
+  static Result<LogProducers> open(FileSystem& file_system, const std::string& folder, std::vector<Offset> snapshots,
+                                   Segments segments, const ProducerRules& rules, WallTimeMs now);
+
+  const ProducerState& state() const { return state_; }
+
+  // Judges a client's batch, and counts what is refused or repeated.
+  SequenceCheck check(const BatchHeader& header) const;
+  void applied(const BatchHeader& stored, WallTimeMs now);
+  // For logs that nobody appends to.
+  void expire(WallTimeMs now);
+
+  void segment_sealed() { snapshot_due_ |= changed(); }
+  // A snapshot waits for the next sync.
+  bool snapshot_due() const { return snapshot_due_; }
+  // What a sync has to store; nothing when none is due.
+  std::optional<ProducerSnapshotWork> begin_snapshot(Offset end);
+  // After that sync, unless the log was truncated meanwhile. True: the folder has a new name.
+  bool finish_snapshot(const ProducerSnapshotWork& work);
+  // When the log is closed. Blocks; the caller syncs the folder.
+  void store_snapshot(Offset end);
+
+  // The log was cut back to these segments. Blocks.
+  Status truncated(Segments segments);
+
+ private:
+  LogProducers(FileSystem& file_system, std::string folder, std::vector<Offset> snapshots, const ProducerRules& rules);
+
+  Status rebuild(Segments segments, WallTimeMs now);
+  Status replay(Segments segments, Offset from, WallTimeMs now);
+  void account(uint64_t evicted_before);
+  bool changed() const { return changes_ != stored_changes_; }
+
+  FileSystem* file_system_;
+  std::string folder_;
+  ProducerRules rules_;
+  ProducerSnapshotFiles files_;
+  ProducerState state_;
+  MemoryLease memory_;
+  uint64_t bytes_behind_snapshot_ = 0;
+  uint64_t changes_ = 0;         // batches that changed the state
+  uint64_t stored_changes_ = 0;  // as many of them are in the newest snapshot
+  bool snapshot_due_ = false;
+};
+
+}  // namespace naru

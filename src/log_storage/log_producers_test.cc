@@ -1,0 +1,346 @@
+// Producer state across rolls, syncs, truncation and every kind of death: what a log knows of its producers is what
+// reading all of it would tell.
+#include "log_storage/log_producers.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "log_storage/log_storage_testing.h"
+
+namespace naru {
+namespace {
+
+std::vector<std::string> snapshots_of(LogOnDisk& disk) {
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : disk.files().list(kTestFolder).value()) {
+    if (entry.name.ends_with(kProducerSnapshotSuffix)) names.push_back(LogOnDisk::path(entry.name));
+  }
+  return names;
+}
+
+// As if there had never been a snapshot. Times are not compared: those are not in the log.
+ProducerState rebuilt_from_log(const LogOnDisk& disk, uint64_t seed) {
+  LogOnDisk copy = disk.copy(seed);
+  for (const std::string& path : snapshots_of(copy)) EXPECT_TRUE(copy.files().remove_file(path).ok());
+  const auto log = copy.must_open();
+  ProducerState state(copy.producers.limits);
+  for (const Producer& producer : log->producers().producers()) state.restore(producer);
+  return state;
+}
+
+std::string without_times(const ProducerState& state) {
+  std::string text;
+  for (const Producer& producer : state.producers()) {
+    text += fmt::format("{}/{}:", producer.id, producer.epoch);
+    for (size_t i = 0; i < producer.batch_count; ++i) {
+      text += fmt::format(" {}+{}@{}", producer.batches[i].first_sequence, producer.batches[i].last_offset_delta,
+                          producer.batches[i].base_offset);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+TestBatch batch_of(ProducerId producer, int32_t sequence, int records = 1) {
+  TestBatch batch = numbered_batch(sequence, records);
+  batch.producer = producer;
+  batch.sequence = sequence;
+  return batch;
+}
+
+TEST(LogProducers, ASnapshotIsTakenWhenASegmentIsSealedAndOnlyAFewAreKept) {
+  LogOnDisk disk(1);
+  const auto log = disk.must_open();
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(1), i)).has_value());
+    ASSERT_TRUE(sync(*log).ok());
+  }
+  EXPECT_GT(log->segment_count(), 8u);
+  EXPECT_EQ(snapshots_of(disk).size(), ProducerSnapshotFiles::kKept);
+}
+
+TEST(LogProducers, LogsWithoutProducersHaveNoSnapshots) {
+  LogOnDisk disk(1);
+  const auto log = disk.must_open();
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(append(*log, numbered_batch(i)).has_value());
+  ASSERT_TRUE(sync(*log).ok());
+  ASSERT_TRUE(log->close().ok());
+  EXPECT_TRUE(snapshots_of(disk).empty());
+}
+
+TEST(LogProducers, ACleanStartKnowsTheProducersWithoutReadingTheLog) {
+  LogOnDisk disk(2, {.segment_bytes = 1 << 20,
+                     .segment_ms = 1'000'000'000,
+                     .index_interval_bytes = 4096,
+                     .segment_index_bytes = 1 << 20});
+  std::string before;
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 2000; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 7), i / 7)).has_value());
+    before = without_times(log->producers());
+    ASSERT_TRUE(log->close().ok());
+  }
+  uint64_t read = 0;
+  disk.files().set_trace([&](FileOperation operation, const std::string& path, uint64_t bytes) {
+    if (operation == FileOperation::read && path.ends_with(".log")) read += bytes;
+  });
+  const auto log = disk.must_open(true);
+  EXPECT_EQ(without_times(log->producers()), before);
+  EXPECT_LT(read, 20'000u) << "of " << log->size_bytes();
+}
+
+TEST(LogProducers, AfterAKillOnlyTheLogBehindTheLastSnapshotIsReplayed) {
+  LogOnDisk disk(3);
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 3), i / 3), 5000).has_value());
+    ASSERT_TRUE(sync(*log).ok());
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(0), 14), 6000).has_value());
+  }
+  disk.kill();
+  const auto log = disk.must_open();  // at time 0
+  EXPECT_EQ(log->producers().find(ProducerId(1))->last_append_ms, 5000) << "from the snapshot";
+  EXPECT_EQ(log->producers().find(ProducerId(0))->last_append_ms, 0) << "replayed: the time of opening";
+}
+
+TEST(LogProducers, ADamagedSnapshotIsRemovedAndAnEarlierOneOrTheLogUsed) {
+  LogOnDisk disk(4);
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 60; ++i) {
+      ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 3), i / 3)).has_value());
+      ASSERT_TRUE(sync(*log).ok());
+    }
+    ASSERT_TRUE(log->close().ok());
+  }
+  const std::string expected = without_times(rebuilt_from_log(disk, 1));
+  const auto names = snapshots_of(disk);
+  ASSERT_EQ(names.size(), ProducerSnapshotFiles::kKept);
+  for (size_t damaged = 0; damaged <= names.size(); ++damaged) {
+    LogOnDisk copy = disk.copy(9);
+    for (size_t i = 0; i < damaged; ++i) copy.files().flip_bit(names[names.size() - 1 - i], 30 + i, 3);
+    const auto log = copy.must_open(true);
+    EXPECT_EQ(without_times(log->producers()), expected) << damaged;
+    EXPECT_EQ(snapshots_of(copy).size(), names.size() - damaged);
+  }
+}
+
+TEST(LogProducers, ASnapshotThatCannotBeReadIsNotTakenForADamagedOne) {
+  LogOnDisk disk(5);
+  {
+    const auto log = disk.must_open();
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0)).has_value());
+    ASSERT_TRUE(log->close().ok());
+  }
+  const QuietLog quiet;
+  disk.files().fail_nth(FileOperation::read, 1, ".snapshot");
+  EXPECT_FALSE(disk.open(true).has_value());
+  EXPECT_EQ(snapshots_of(disk).size(), 1u);
+}
+
+TEST(LogProducers, AFailureToStoreASnapshotHarmsNobody) {
+  const QuietLog quiet;
+  for (const FileOperation operation : {FileOperation::create, FileOperation::write, FileOperation::sync_data,
+                                        FileOperation::rename, FileOperation::truncate}) {
+    LogOnDisk disk(6);
+    const auto log = disk.must_open();
+    disk.files().fail_nth(operation, 1, ".snapshot");
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(1), i)).has_value());
+    EXPECT_TRUE(sync(*log).ok());
+    EXPECT_FALSE(log->offline());
+    EXPECT_EQ(log->durable_end(), log->end_offset());
+    for (int i = 30; i < 60; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(1), i)).has_value());
+    EXPECT_TRUE(sync(*log).ok());
+    EXPECT_FALSE(snapshots_of(disk).empty()) << "the next one is stored";
+  }
+}
+
+// The worker writes a snapshot of batches that the strand cuts away meanwhile.
+TEST(LogProducers, ATruncationDuringASyncLeavesNoSnapshotOfWhatWasCut) {
+  LogOnDisk disk(7);
+  const auto log = disk.must_open();
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(1), i)).has_value());
+  ASSERT_TRUE(log->wants_sync());
+  SyncWork work = log->begin_sync();
+  ASSERT_TRUE(log->truncate_to(Offset(5)).ok());
+  const Status performed = work.perform();
+  ASSERT_TRUE(log->finish_sync(std::move(work), performed).ok());
+  EXPECT_TRUE(snapshots_of(disk).empty());
+  EXPECT_TRUE(log->check_sequence(build(batch_of(ProducerId(1), 5)).validated.header).refused.ok());
+}
+
+TEST(LogProducers, EntriesOutliveTheirRecordsUntilTheyExpire) {
+  LogOnDisk disk(8);
+  disk.producers.limits.expiration_ms = 100;
+  const auto log = disk.must_open();
+  ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0), 1000).has_value());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(append(*log, numbered_batch(i), 1000).has_value());
+  EXPECT_NE(log->producers().find(ProducerId(1)), nullptr);
+  ASSERT_TRUE(log->maybe_roll_by_time(1099).ok());
+  EXPECT_NE(log->producers().find(ProducerId(1)), nullptr);
+  ASSERT_TRUE(log->maybe_roll_by_time(1100).ok());
+  EXPECT_EQ(log->producers().find(ProducerId(1)), nullptr);
+}
+
+TEST(LogProducers, MemoryIsAccountedAndWhenItIsShortTheLongestIdleGo) {
+  MetricsRegistry metrics;
+  MemoryBudget budget(1 << 20);
+  ProducerAccounting accounting(budget, 10 * ProducerState::kBytesPerProducer, metrics);
+  {
+    LogOnDisk disk(9), other_disk(10);
+    disk.producers.accounting = other_disk.producers.accounting = &accounting;
+    const auto log = disk.must_open();
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i), 0)).has_value());
+    const auto other = other_disk.must_open();
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(append(*other, batch_of(ProducerId(i), 0)).has_value());
+    EXPECT_EQ(log->producers().size(), 8u);
+    EXPECT_EQ(other->producers().size(), 2u);
+    EXPECT_NE(other->producers().find(ProducerId(7)), nullptr);
+    EXPECT_EQ(budget.used(MemoryAccount::producer_state), 10 * ProducerState::kBytesPerProducer);
+    EXPECT_EQ(accounting.evicted.value(), 6u);
+  }
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+// A log that lives through everything, and at every death is compared with one that is read from its begin.
+class Life {
+ public:
+  explicit Life(uint64_t seed) : seed_(seed), random_(seed), disk_(seed) {
+    disk_.producers.limits.max_producers = 2 + random_.below(6);
+    log_ = disk_.must_open();
+  }
+
+  void step() {
+    switch (random_.below(12)) {
+      case 0:
+        ASSERT_TRUE(sync(*log_).ok());
+        break;
+      case 1:
+        if (random_.one_in(4)) truncate();
+        break;
+      case 2:
+        if (random_.one_in(3)) restart();
+        break;
+      case 3:
+        overtaken_sync();
+        break;
+      default:
+        append_one();
+    }
+  }
+  void restart() {
+    const uint64_t how = random_.below(3);
+    if (how == 0) ASSERT_TRUE(log_->close().ok());
+    log_ = nullptr;
+    if (how == 1) disk_.kill();
+    if (how == 2) disk_.crash();
+    if (random_.one_in(4)) damage_a_snapshot();
+    const std::string expected = without_times(rebuilt_from_log(disk_, seed_));
+    log_ = disk_.must_open(how == 0);
+    ASSERT_EQ(without_times(log_->producers()), expected);
+    ASSERT_LE(snapshots_of(disk_).size(), ProducerSnapshotFiles::kKept);
+  }
+
+ private:
+  void append_one() {
+    const ProducerId producer(static_cast<int64_t>(random_.below(8)) - 1);
+    TestBatch batch = batch_of(producer, 0, static_cast<int>(1 + random_.below(3)));
+    batch.sequence = producer == kNoProducerId ? -1 : next_[producer]++;
+    ASSERT_TRUE(append(*log_, batch, ++now_).has_value());
+  }
+  void truncate() {
+    const Offset to(static_cast<int64_t>(random_.below(static_cast<uint64_t>(log_->end_offset().value()) + 1)));
+    ASSERT_TRUE(log_->truncate_to(to).ok());
+    ASSERT_EQ(without_times(log_->producers()), without_times(rebuilt_from_log(disk_, seed_)));
+  }
+  void overtaken_sync() {
+    SyncWork work = log_->begin_sync();
+    const Status performed = work.perform();
+    random_.one_in(8) ? truncate() : append_one();
+    ASSERT_TRUE(log_->finish_sync(std::move(work), performed).ok());
+  }
+  void damage_a_snapshot() {
+    const auto names = snapshots_of(disk_);
+    if (names.empty()) return;
+    const std::string& name = names[random_.below(names.size())];
+    const auto size = disk_.files().content(name).size();
+    if (random_.one_in(2)) {
+      disk_.files().flip_bit(name, random_.below(size), 1);
+    } else {
+      disk_.files().cut(name, random_.below(size));
+    }
+  }
+
+  const uint64_t seed_;
+  SimulatedRandom random_;
+  LogOnDisk disk_;
+  std::unique_ptr<PartitionLog> log_;
+  std::map<ProducerId, int32_t> next_;
+  WallTimeMs now_ = 0;
+};
+
+TEST(LogProducers, SnapshotAndTailAreTheSameAsReadingEverything) {
+  const QuietLog quiet;
+  const uint64_t recoveries_before = LogOnDisk::recoveries;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Life life(seed);
+    for (int step = 0; step < 200; ++step) {
+      SCOPED_TRACE(fmt::format("seed {}, step {}", seed, step));
+      life.step();
+      if (HasFatalFailure()) return;
+    }
+    life.restart();
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(LogOnDisk::recoveries - recoveries_before, 2000u) << "too few to mean anything";
+}
+
+// Power cuts at every step of rolling, storing snapshots, truncating and closing.
+TEST(LogProducers, EveryCrashPointLeavesTheStateOfTheLog) {
+  const QuietLog quiet;
+  const auto scenario = [](LogOnDisk& disk) {
+    auto opened = disk.open();
+    if (!opened) return false;
+    auto log = std::move(opened->log);
+    int32_t sequence = 0;
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 12; ++i, ++sequence) {
+        if (!append(*log, batch_of(ProducerId(i % 3), sequence))) return false;
+        if (i % 4 == 3 && !sync(*log).ok()) return false;
+      }
+      // Then other batches of the same size, so that old snapshots would fit the new offsets.
+      if (!log->truncate_to(Offset(6 + 8 * round)).ok()) return false;
+      for (int i = 0; i < 9; ++i, ++sequence) {
+        if (!append(*log, batch_of(ProducerId(3 + i % 2), sequence))) return false;
+      }
+      if (!sync(*log).ok()) return false;
+    }
+    return log->close().ok();
+  };
+  uint64_t mutations = 0, recoveries = 0;
+  {
+    LogOnDisk disk(1);
+    const uint64_t before = disk.files().mutations();
+    ASSERT_TRUE(scenario(disk));
+    mutations = disk.files().mutations() - before;
+  }
+  for (uint64_t point = 0; point <= mutations; ++point) {
+    LogOnDisk disk(1);
+    disk.files().die_after(point);
+    ASSERT_EQ(scenario(disk), point == mutations);
+    for (uint64_t outcome = 0; outcome < 12; ++outcome, ++recoveries) {
+      SCOPED_TRACE(fmt::format("step {} of {}, outcome {}", point, mutations, outcome));
+      LogOnDisk crashed = disk.copy(outcome);
+      crashed.crash(outcome == 0 ? Unsynced::lost : outcome == 1 ? Unsynced::kept : Unsynced::mixed);
+      const std::string expected = without_times(rebuilt_from_log(crashed, outcome));
+      const auto log = crashed.must_open();
+      ASSERT_NE(log, nullptr);
+      ASSERT_EQ(without_times(log->producers()), expected);
+    }
+  }
+  EXPECT_GT(recoveries, 1000u);
+}
+
+}  // namespace
+}  // namespace naru

@@ -1,0 +1,97 @@
+#include "log_storage/producer_snapshot.h"
+
+#include "foundation/byte_reader.h"
+#include "foundation/byte_writer.h"
+#include "foundation/crc32c.h"
+
+namespace naru {
+namespace {
+
+constexpr uint64_t kMagic = 0x6e6172752e706964;  // "naru.pid"
+constexpr int32_t kVersion = 1;
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kHeaderBytes = 24, kProducerBytes = 27, kBatchBytes = 24;
+
+void write_producer(ByteWriter& writer, const Producer& producer) {
+  writer.write_int(producer.id.value());
+  writer.write_int(producer.epoch.value());
+  writer.write_int(producer.last_timestamp);
+  writer.write_int(producer.last_append_ms);
+  writer.write_int(producer.batch_count);
+  for (size_t i = 0; i < producer.batch_count; ++i) {
+    const ProducerBatch& batch = producer.batches[i];
+    writer.write_int(batch.first_sequence);
+    writer.write_int(batch.last_offset_delta);
+    writer.write_int(batch.base_offset.value());
+    writer.write_int(batch.log_append_time_ms);
+  }
+}
+
+ProducerBatch read_batch(ByteReader& reader, Offset end) {
+  const auto first_sequence = reader.read_int<int32_t>();
+  const auto last_offset_delta = reader.read_int<int32_t>();
+  const Offset base_offset(reader.read_int<int64_t>());
+  const auto log_append_time_ms = reader.read_int<int64_t>();
+  const bool inside =
+      base_offset >= Offset(0) && last_offset_delta >= 0 && base_offset < end && last_offset_delta < end - base_offset;
+  if (first_sequence < 0 || !inside) reader.fail("a batch that cannot be");
+  return {first_sequence, last_offset_delta, base_offset, log_append_time_ms};
+}
+
+Producer read_producer(ByteReader& reader, Offset end) {
+  Producer producer{.id = ProducerId(reader.read_int<int64_t>()),
+                    .epoch = ProducerEpoch(reader.read_int<int16_t>()),
+                    .batches = {},
+                    .last_timestamp = reader.read_int<int64_t>(),
+                    .last_append_ms = reader.read_int<int64_t>()};
+  const auto count = reader.read_int<uint8_t>();
+  if (producer.id < ProducerId(0) || producer.epoch < ProducerEpoch(0) || producer.last_append_ms < 0 || count < 1 ||
+      count > Producer::kWindow) {
+    reader.fail("a producer that cannot be");
+    return producer;
+  }
+  for (int i = 0; i < count; ++i) producer.add(read_batch(reader, end));
+  return producer;
+}
+
+}  // namespace
+
+Bytes encode_producer_snapshot(const ProducerState& state, Offset offset) {
+  Bytes bytes;
+  bytes.reserve(kHeaderBytes + state.size() * (kProducerBytes + Producer::kWindow * kBatchBytes) + kCrcBytes);
+  ByteWriter writer(bytes);
+  writer.write_int(kMagic);
+  writer.write_int(kVersion);
+  writer.write_int(static_cast<int32_t>(state.size()));
+  writer.write_int(offset.value());
+  for (const Producer& producer : state.producers()) write_producer(writer, producer);
+  writer.write_int(crc32c(bytes));
+  return bytes;
+}
+
+Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, const ProducerLimits& limits) {
+  if (bytes.size() < kHeaderBytes + kCrcBytes) return failure(ErrorCode::corrupt_data, "{} bytes", bytes.size());
+  const BytesView content = bytes.first(bytes.size() - kCrcBytes);
+  if (crc32c(content) != load_big_endian<uint32_t>(bytes.data() + content.size())) {
+    return failure(ErrorCode::corrupt_data, "the CRC does not match");
+  }
+  ByteReader reader(content);
+  if (reader.read_int<uint64_t>() != kMagic) return failure(ErrorCode::corrupt_data, "not a producer snapshot");
+  if (const auto version = reader.read_int<int32_t>(); version != kVersion) {
+    return failure(ErrorCode::unsupported_format, "version {}, this Naru knows {}", version, kVersion);
+  }
+  const auto count = reader.read_int<int32_t>();
+  if (const Offset of(reader.read_int<int64_t>()); of != offset) {
+    return failure(ErrorCode::corrupt_data, "it says that it is the one of offset {}", of);
+  }
+  ProducerState state(limits);
+  for (int32_t i = 0; i < count && reader.ok(); ++i) {
+    const Producer producer = read_producer(reader, offset);
+    if (reader.ok() && !state.restore(producer)) reader.fail("a producer is there twice");
+  }
+  if (!reader.ok()) return failure(ErrorCode::corrupt_data, "byte {}: {}", reader.position(), reader.error());
+  if (count < 0 || !reader.at_end()) return failure(ErrorCode::corrupt_data, "{} producers do not fill it", count);
+  return state;
+}
+
+}  // namespace naru

@@ -1,0 +1,70 @@
+#include "log_storage/producer_snapshot_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "foundation/log.h"
+#include "log_storage/partition_folder.h"
+#include "log_storage/producer_snapshot.h"
+
+namespace naru {
+
+ProducerSnapshotFiles::ProducerSnapshotFiles(FileSystem& file_system, std::string folder, std::vector<Offset> offsets)
+    : file_system_(file_system), folder_(std::move(folder)), offsets_(std::move(offsets)) {
+  std::ranges::sort(offsets_);
+}
+
+std::string ProducerSnapshotFiles::path(Offset offset) const {
+  return folder_ + "/" + segment_file_name(offset, kProducerSnapshotSuffix);
+}
+
+Status ProducerSnapshotFiles::remove(Offset offset) {
+  const Status removed = file_system_.remove_file(path(offset));
+  if (!removed.ok() && removed.code() != ErrorCode::not_found) return removed;
+  std::erase(offsets_, offset);
+  return Status();
+}
+
+Status ProducerSnapshotFiles::remove_above(Offset end) {
+  if (newest() <= end) return Status();
+  while (newest() > end) NARU_TRY(remove(newest()));
+  return file_system_.sync_directory(folder_);
+}
+
+Result<ProducerSnapshotFiles::Loaded> ProducerSnapshotFiles::load(Offset begin, Offset end,
+                                                                  const ProducerLimits& limits) {
+  NARU_TRY(remove_oldest());  // a power cut may have brought some back
+  const std::vector<Offset> candidates(offsets_.rbegin(), offsets_.rend());
+  for (const Offset offset : candidates) {
+    if (offset > end || offset < begin) continue;
+    auto content = read_whole_file(file_system_, path(offset));
+    if (!content && content.error() != ErrorCode::corrupt_data) return failure(std::move(content).error());
+    auto state = content ? decode_producer_snapshot(*content, offset, limits) : failure(content.error());
+    if (state) return Loaded{std::move(*state), offset};
+    log_warn("log_storage", "{} is of no use and is removed, an earlier one or the log replaces it: {}", path(offset),
+             state.error().to_string());
+    NARU_TRY(remove(offset));
+  }
+  return Loaded{ProducerState(limits)};
+}
+
+Status ProducerSnapshotFiles::write_aside(FileSystem& file_system, const std::string& folder, BytesView content) {
+  NARU_TRY_ASSIGN(const auto file,
+                  file_system.open(folder + "/" + std::string(kProducerSnapshotAsideName), OpenMode::create));
+  NARU_TRY(file->truncate(0));
+  NARU_TRY(file->write_at(0, content));
+  return file->sync_data();
+}
+
+Status ProducerSnapshotFiles::adopt(Offset offset) {
+  NARU_TRY(file_system_.rename(folder_ + "/" + std::string(kProducerSnapshotAsideName), path(offset)));
+  if (newest() != offset) offsets_.push_back(offset);
+  return remove_oldest();
+}
+
+Status ProducerSnapshotFiles::remove_oldest() {
+  while (offsets_.size() > kKept) NARU_TRY(remove(offsets_.front()));
+  return Status();
+}
+
+}  // namespace naru

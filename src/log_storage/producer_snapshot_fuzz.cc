@@ -1,0 +1,22 @@
+// Decodes anything as a snapshot of producer state. What decodes must encode to the same bytes.
+#include <cstdint>
+
+#include "foundation/assert.h"
+#include "foundation/crc32c.h"
+#include "foundation/endian.h"
+#include "log_storage/producer_snapshot.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace naru;
+  if (size < 4) return 0;
+  const auto* first = reinterpret_cast<const std::byte*>(data);
+  Bytes bytes(first, first + size);
+  // The right CRC, because no fuzzer guesses one; every other input keeps its own.
+  if (data[0] % 2 == 0) store_big_endian(bytes.data() + size - 4, crc32c(BytesView(bytes).first(size - 4)));
+  const Offset offset(size >= 24 ? load_big_endian<int64_t>(bytes.data() + 16) : 0);
+  const auto state = decode_producer_snapshot(bytes, offset, {});
+  if (state && state->evicted() == 0) {
+    NARU_ASSERT(encode_producer_snapshot(*state, offset) == bytes, "a snapshot of {} bytes changed", size);
+  }
+  return 0;
+}

@@ -1,0 +1,109 @@
+#include "log_storage/producer_snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include "foundation/crc32c.h"
+#include "foundation/endian.h"
+#include "platform/simulated/simulated_random.h"
+
+namespace naru {
+namespace {
+
+BatchHeader batch(int64_t producer, int32_t sequence, int64_t base, int32_t delta = 0) {
+  BatchHeader header;
+  header.base_offset = Offset(base);
+  header.last_offset_delta = delta;
+  header.max_timestamp = 5000 + base;
+  header.producer_id = ProducerId(producer);
+  header.producer_epoch = ProducerEpoch(1);
+  header.base_sequence = sequence;
+  return header;
+}
+
+ProducerState some_state() {
+  ProducerState state;
+  for (int i = 0; i < 9; ++i) state.apply(batch(i % 3 == 0 ? 100 : i, 2 * i, 2 * i, 1), 1000 + i);
+  return state;
+}
+
+void reseal(Bytes& bytes) {
+  store_big_endian(bytes.data() + bytes.size() - 4, crc32c(BytesView(bytes).first(bytes.size() - 4)));
+}
+
+TEST(ProducerSnapshot, ComesBackAsItWent) {
+  const ProducerState state = some_state();
+  const Bytes bytes = encode_producer_snapshot(state, Offset(18));
+  const auto decoded = decode_producer_snapshot(bytes, Offset(18), {});
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_TRUE(*decoded == state);
+  EXPECT_EQ(decoded->find(ProducerId(100))->batch_count, 3);
+  EXPECT_EQ(decode_producer_snapshot(encode_producer_snapshot(ProducerState(), Offset(0)), Offset(0), {})->size(), 0u);
+}
+
+TEST(ProducerSnapshot, EveryFlippedBitAndEveryCutIsNoticed) {
+  const Bytes good = encode_producer_snapshot(some_state(), Offset(18));
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    Bytes bad = good;
+    bad[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_EQ(decode_producer_snapshot(bad, Offset(18), {}).error(), ErrorCode::corrupt_data) << bit;
+  }
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(decode_producer_snapshot(BytesView(good).first(size), Offset(18), {}).has_value()) << size;
+  }
+}
+
+TEST(ProducerSnapshot, WhatHasTheRightCrcMustMakeSenseToo) {
+  const Bytes good = encode_producer_snapshot(some_state(), Offset(18));
+  EXPECT_EQ(decode_producer_snapshot(good, Offset(19), {}).error(), ErrorCode::corrupt_data) << "of another offset";
+  const auto with = [&](size_t at, auto value) {
+    Bytes changed = good;
+    store_big_endian(changed.data() + at, value);
+    reseal(changed);
+    const auto decoded = decode_producer_snapshot(changed, Offset(18), {});
+    return decoded ? ErrorCode::none : decoded.error().code();
+  };
+  EXPECT_EQ(with(8, int32_t{2}), ErrorCode::unsupported_format);
+  EXPECT_EQ(with(12, int32_t{1}), ErrorCode::corrupt_data) << "fewer producers than bytes";
+  EXPECT_EQ(with(12, int32_t{-1}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(12, int32_t{1 << 30}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(24, int64_t{-1}), ErrorCode::corrupt_data) << "producer id";
+  EXPECT_EQ(with(24, int64_t{8}), ErrorCode::corrupt_data) << "a producer twice";
+  EXPECT_EQ(with(50, uint8_t{6}), ErrorCode::corrupt_data) << "batches";
+  EXPECT_EQ(with(50, uint8_t{0}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(51, int32_t{-1}), ErrorCode::corrupt_data) << "sequence";
+  EXPECT_EQ(with(55, int32_t{100}), ErrorCode::corrupt_data) << "reaches beyond the snapshot's offset";
+  EXPECT_EQ(with(59, int64_t{18}), ErrorCode::corrupt_data) << "base offset";
+}
+
+TEST(ProducerSnapshot, ALowerLimitKeepsThoseThatWereIdleForLess) {
+  ProducerState state;
+  for (int i = 0; i < 10; ++i) state.apply(batch(i, 0, i), i);
+  const auto decoded =
+      decode_producer_snapshot(encode_producer_snapshot(state, Offset(10)), Offset(10), {.max_producers = 4});
+  ASSERT_EQ(decoded->size(), 4u);
+  EXPECT_EQ(decoded->producers().front().id, ProducerId(6));
+}
+
+// The example of docs/formats/log.md: these bytes are written today, and must be readable for ever.
+TEST(ProducerSnapshot, HasTheBytesOfItsDescription) {
+  ProducerState state;
+  BatchHeader first = batch(9, 0, 0, 1);
+  first.max_timestamp = 1000;
+  BatchHeader second = batch(9, 2, 2);
+  second.max_timestamp = 2000;
+  state.apply(first, 2500);
+  state.apply(second, 3000);
+  std::string hex;
+  for (const std::byte byte : encode_producer_snapshot(state, Offset(3))) {
+    hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  EXPECT_EQ(hex,
+            "6e6172752e70696400000001000000010000000000000003"
+            "0000000000000009000100000000000007d00000000000000bb802"
+            "00000000000000010000000000000000ffffffffffffffff"
+            "00000002000000000000000000000002ffffffffffffffff"
+            "bc59f94b");
+}
+
+}  // namespace
+}  // namespace naru
