@@ -102,7 +102,7 @@ TEST(ProducerSnapshot, HasTheBytesOfItsDescription) {
             "0000000000000009000100000000000007d00000000000000bb802"
             "00000000000000010000000000000000ffffffffffffffff"
             "00000002000000000000000000000002ffffffffffffffff"
-            "bc59f94b");
+            "c9c8613e");
 }
 
 }  // namespace
