@@ -25,6 +25,12 @@ Status broker_error(ErrorCode code, std::string_view about, const std::optional<
                row->name);
 }
 
+Status topic_error(ErrorCode code, std::string_view topic) {
+  const bool unknown = code == ErrorCode::unknown_topic_or_partition;
+  return broker_error(code, fmt::format("topic {}", topic),
+                      unknown ? std::optional<std::string>("there is no such topic") : std::nullopt);
+}
+
 bool is_retriable(ErrorCode code) {
   const ErrorRow* row = find_row(code);
   return row != nullptr && row->retriable;

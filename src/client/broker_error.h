@@ -14,6 +14,9 @@ namespace naru::client {
 // ok for ErrorCode::none.
 Status broker_error(ErrorCode code, std::string_view about, const std::optional<std::string>& words = std::nullopt);
 
+// The same about a topic as a whole, for which some errors have better words.
+Status topic_error(ErrorCode code, std::string_view topic);
+
 // Whether the same request may succeed later, perhaps at another broker.
 bool is_retriable(ErrorCode code);
 // Whether our picture of the cluster is probably old.

@@ -8,7 +8,7 @@
 namespace naru::client {
 namespace {
 
-constexpr size_t kDecompressedMax = 1u << 30;
+constexpr size_t kDecompressedMax = 256u << 20;
 
 struct Visited {
   Offset next;

@@ -41,7 +41,7 @@ Task<Result<const TopicInfo*>> Producer::find_topic(const std::string& topic) {
       const TopicInfo* known = client_.metadata().find_topic(topic);
       const ErrorCode code =
           known == nullptr || known->error == ErrorCode::none ? ErrorCode::leader_not_available : known->error;
-      problem = broker_error(code, fmt::format("topic {}", topic));
+      problem = topic_error(code, topic);
     }
     if (!is_retriable(problem.code()) || client_.seams().clock.now() >= deadline) co_return failure(problem);
     co_await client_.back_off();

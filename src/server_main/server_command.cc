@@ -19,8 +19,12 @@ namespace {
 constexpr uint64_t kConfigFileBytesMax = 1 << 20;
 constexpr Duration kNoWatchdog = 24h * 365;
 
-Result<BrokerConfigInputs> collect_inputs(const ServerFlags& flags) {
-  BrokerConfigInputs inputs{.environment = flags.environment};
+Result<BrokerConfigInputs> collect_inputs(const command_line::ServerFlags& flags,
+                                          const command_line::Environment& environment) {
+  BrokerConfigInputs inputs{.environment = environment};
+  // It is for clients; a broker may well be started by somebody who has it set.
+  std::erase_if(inputs.environment,
+                [](const auto& variable) { return variable.first == command_line::kBootstrapVariable; });
   if (!flags.config_file.empty()) {
     PosixFileSystem files;
     const auto content = read_whole_file(files, flags.config_file, kConfigFileBytesMax);
@@ -124,8 +128,9 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
 
 }  // namespace
 
-int run_server(const ServerFlags& flags, std::string_view version) {
-  const auto inputs = collect_inputs(flags);
+int run_server(const command_line::ServerFlags& flags, const command_line::Environment& environment,
+               std::string_view version) {
+  const auto inputs = collect_inputs(flags, environment);
   const auto config = inputs ? load_broker_config(*inputs) : Result<BrokerConfig>(failure(inputs.error()));
   if (!config) {
     fmt::print(stderr, "naru: {}\n", config.error().message());

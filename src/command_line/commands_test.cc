@@ -1,0 +1,215 @@
+// The commands as a person types them, against a real broker in a simulated world.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "broker/broker.h"
+#include "command_line/fake_terminal_testing.h"
+#include "command_line/run_command.h"
+#include "foundation/log.h"
+#include "platform/simulated/simulated_world.h"
+
+namespace naru::command_line {
+namespace {
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() {
+    silence_log();
+    world_.run_task(start());
+  }
+  ~CommandsTest() override { world_.run_task(stop()); }
+
+  struct Outcome {
+    int exit_code = 0;
+    std::string output, error;
+  };
+
+  // As `naru WORDS < input`. `interrupt_after`: Ctrl-C after that time.
+  Outcome naru(std::vector<std::string> words, std::string input = "", std::optional<Duration> interrupt_after = {}) {
+    words.insert(words.end(), {"--bootstrap", "broker:9092", "--timeout", "5s"});
+    const auto arguments = parse_arguments(words, {}, "1.2.3");
+    if (!arguments) return {arguments.error().code, arguments.error().output, arguments.error().error};
+    terminal_.input = std::move(input);
+    terminal_.output.clear();
+    terminal_.error.clear();
+    Outcome outcome;
+    world_.run_task(run(*arguments, interrupt_after, outcome.exit_code));
+    outcome.output = terminal_.output;
+    outcome.error = terminal_.error;
+    return outcome;
+  }
+
+  Seams seams() { return client_->seams(); }
+
+  SimulatedWorld world_{1};
+  std::unique_ptr<SimulatedProcess> client_ = world_.add_node("client").start();
+  SimulatedNode& node_ = world_.add_node("broker");
+  std::unique_ptr<SimulatedProcess> process_ = node_.start();
+  std::unique_ptr<Broker> broker_;
+  FakeTerminal terminal_;
+
+ private:
+  Task<void> start() {
+    auto config = make_broker_config(
+        {{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}});
+    broker_ = std::move(co_await Broker::start(process_->seams(), *config)).value();
+  }
+  Task<void> stop() { ignore(co_await broker_->stop()); }
+
+  Task<void> run(const Arguments& arguments, std::optional<Duration> interrupt_after, int& exit_code) {
+    CancelSource interrupted;
+    CommandContext context{.seams = seams(),
+                           .terminal = terminal_,
+                           .common = arguments.common,
+                           .interrupted = interrupted.token(),
+                           .version = "1.2.3",
+                           .system_facts = [] { return SystemFacts{.open_files = 100'000}; }};
+    std::optional<Scheduler::TimerId> timer;
+    if (interrupt_after) {
+      timer = seams().scheduler.start_timer(seams().clock.now() + *interrupt_after,
+                                            [&interrupted] { interrupted.cancel(); });
+    }
+    exit_code = static_cast<int>(co_await run_command(context, arguments.command));
+    if (timer) seams().scheduler.cancel_timer(*timer);
+  }
+};
+
+TEST_F(CommandsTest, TopicsFromCreationToDeletion) {
+  EXPECT_EQ(naru({"topic", "list"}).output, "there are no topics; `naru topic create NAME` creates one\n");
+  EXPECT_EQ(naru({"topic", "create", "orders", "--partitions", "3"}).output,
+            "created topic orders: 3 partitions, 1 replica\n");
+  EXPECT_EQ(naru({"topic", "list"}).output,
+            "TOPIC   PARTITIONS  REPLICAS  HEALTH\n"
+            "orders           3         1  ok\n");
+  const Outcome again = naru({"topic", "create", "orders"});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.error.find("TOPIC_ALREADY_EXISTS"), std::string::npos);
+  const Outcome deleted = naru({"topic", "delete", "orders", "nothing"});
+  EXPECT_EQ(deleted.exit_code, 1);
+  EXPECT_EQ(deleted.output, "deleted topic orders\n");
+  EXPECT_NE(deleted.error.find("nothing"), std::string::npos);
+  EXPECT_EQ(naru({"topic", "list", "--json"}).output, "[]\n");
+}
+
+TEST_F(CommandsTest, ProducedLinesAreConsumed) {
+  naru({"topic", "create", "t", "--partitions", "1"});
+  EXPECT_EQ(naru({"produce", "t"}, "one\ntwo\nthree").output, "produced 3 records (11 B) to t\n");
+  EXPECT_EQ(naru({"consume", "t"}).output, "one\ntwo\nthree\n");
+  EXPECT_EQ(naru({"consume", "t", "--from", "-1"}).output, "three\n");
+  EXPECT_EQ(naru({"consume", "t", "--from", "1", "--count", "1"}).output, "two\n");
+  EXPECT_EQ(naru({"consume", "t", "--from", "end"}).output, "");
+  EXPECT_EQ(naru({"consume", "t", "--from", "1h", "--offsets"}).output, "0\t0\tone\n0\t1\ttwo\n0\t2\tthree\n");
+}
+
+TEST_F(CommandsTest, KeysDecideThePartition) {
+  naru({"topic", "create", "t", "--partitions", "12"});
+  naru({"produce", "t", "--key-separator", "=", "--header", "a=b"}, "foobar=1\n21=2\na=3\n");
+  const std::string all = naru({"consume", "t", "--format", "{partition} {key} {value} {headers}"}).output;
+  for (const char* line : {"6 foobar 1 a=b\n", "0 21 2 a=b\n", "4 a 3 a=b\n"})
+    EXPECT_NE(all.find(line), std::string::npos) << all;
+  EXPECT_EQ(naru({"consume", "t", "--partition", "4,0"}).output.size(), 4u);
+  const Outcome no_key = naru({"produce", "t", "--key-separator", "="}, "k=v\nnothing\n");
+  EXPECT_EQ(no_key.exit_code, 1);
+  EXPECT_NE(no_key.error.find("line 2 has no '='"), std::string::npos) << no_key.error;
+}
+
+TEST_F(CommandsTest, GeneratedLoadAndItsRate) {
+  const MonotonicTime begun = world_.now();
+  const Outcome made = naru({"produce", "load", "--count", "100", "--size", "20", "--rate", "50", "--json"});
+  EXPECT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_NE(made.output.find("\"records\": 100,"), std::string::npos) << made.output;
+  EXPECT_NE(made.output.find("\"bytes\": 2000,"), std::string::npos) << made.output;
+  EXPECT_GE(world_.now() - begun, 1900ms) << "99 intervals of 20 ms";
+  const std::string lines = naru({"consume", "load"}).output;
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 100);
+}
+
+TEST_F(CommandsTest, FollowingEndsWithCtrlC) {
+  naru({"produce", "t"}, "one\n");
+  const Outcome followed = naru({"consume", "t", "--follow"}, "", 3s);
+  EXPECT_EQ(followed.exit_code, 0) << followed.error;
+  EXPECT_EQ(followed.output, "one\n");
+}
+
+TEST_F(CommandsTest, AClosedPipeIsNotAnError) {
+  naru({"produce", "t"}, "one\ntwo\n");
+  terminal_.output_closed = true;
+  const Outcome unread = naru({"consume", "t", "--follow"});
+  EXPECT_EQ(unread.exit_code, 0);
+  EXPECT_EQ(unread.error, "");
+}
+
+TEST_F(CommandsTest, WhatDoesNotExistIsNamed) {
+  for (const auto& words : {std::vector<std::string>{"consume", "nope"}, {"topic", "describe", "nope"}}) {
+    const Outcome missing = naru(words);
+    EXPECT_EQ(missing.exit_code, 1);
+    EXPECT_NE(missing.error.find("topic nope: there is no such topic"), std::string::npos) << missing.error;
+  }
+  naru({"topic", "create", "t", "--partitions", "2"});
+  EXPECT_NE(naru({"consume", "t", "--partition", "7"}).error.find("topic t has no partition 7: it has 0 to 1"),
+            std::string::npos);
+  EXPECT_NE(naru({"produce", "t", "--partition", "7"}, "x\n").error.find("topic t has no partition 7"),
+            std::string::npos);
+  EXPECT_NE(naru({"produce", "a b"}, "x\n").error.find("INVALID_TOPIC_EXCEPTION"), std::string::npos);
+  EXPECT_NE(naru({"produce", "t", "--file", "/nowhere"}).error.find("/nowhere"), std::string::npos);
+  EXPECT_EQ(naru({"consume", "t", "--format", "{vlaue}"}).exit_code, 2);
+}
+
+TEST_F(CommandsTest, WithJsonErrorsAreJson) {
+  const Outcome missing = naru({"consume", "nope", "--json"});
+  EXPECT_TRUE(
+      missing.error.starts_with("{\"error\":{\"code\":\"UNKNOWN_TOPIC_OR_PARTITION\",\"message\":\"topic nope:"))
+      << missing.error;
+}
+
+TEST_F(CommandsTest, TheStateOfTheCluster) {
+  naru({"topic", "create", "t", "--partitions", "2"});
+  const std::string status = naru({"cluster", "status"}).output;
+  EXPECT_NE(status.find("1 broker, 1 topic, 2 partitions; all partitions are in order"), std::string::npos) << status;
+  EXPECT_NE(status.find("broker:9092"), std::string::npos) << status;
+  const std::string json = naru({"cluster", "status", "--json"}).output;
+  EXPECT_NE(json.find("\"offline_partitions\": 0"), std::string::npos) << json;
+}
+
+TEST_F(CommandsTest, TheDoctorFindsAHealthyBroker) {
+  ASSERT_TRUE(seams().files.create_directories("/trial").ok());
+  const Outcome healthy = naru({"doctor", "--data", "/trial"});
+  EXPECT_EQ(healthy.exit_code, 0) << healthy.output;
+  for (const char* line : {"ok    reach broker:9092", "ok    protocol", "ok    broker 1 at broker:9092",
+                           "ok    sync in /trial", "ok    space in /trial", "ok    open files"})
+    EXPECT_NE(healthy.output.find(line), std::string::npos) << healthy.output;
+  EXPECT_TRUE(seams().files.list("/trial")->empty()) << "it tidies up";
+  EXPECT_EQ(naru({"doctor", "--data", "/missing"}).exit_code, 1);
+}
+
+TEST_F(CommandsTest, WithoutABrokerTheMessageSaysWhatToDo) {
+  world_.network().options.refuse_one_in = 1;
+  const Outcome refused = naru({"topic", "list"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.error.find("Is a broker running there?"), std::string::npos) << refused.error;
+  EXPECT_EQ(naru({"doctor"}).exit_code, 1);
+  world_.network().options.refuse_one_in = 0;
+}
+
+TEST_F(CommandsTest, ConsumingGoesOnWhereAConnectionBroke) {
+  std::string lines;
+  for (int i = 0; i < 2000; ++i) lines += std::to_string(i) + "\n";
+  naru({"topic", "create", "t", "--partitions", "1"});
+  EXPECT_EQ(naru({"produce", "t"}, lines).exit_code, 0);
+  int whole = 0, complaints = 0;
+  for (int i = 0; i < 30; ++i) {
+    world_.network().options.cut_one_in = 20;
+    const Outcome read = naru({"consume", "t"});
+    world_.network().options.cut_one_in = 0;
+    if (read.exit_code != 0) continue;  // cut before it had begun
+    EXPECT_EQ(read.output, lines);
+    ++whole;
+    if (read.error.find("trying again") != std::string::npos) ++complaints;
+  }
+  EXPECT_GT(whole, 0);
+  EXPECT_GT(complaints, 0) << "no connection was cut while it read: the test tests nothing";
+}
+
+}  // namespace
+}  // namespace naru::command_line

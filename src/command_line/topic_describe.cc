@@ -1,0 +1,109 @@
+#include "client/broker_error.h"
+#include "client/offsets.h"
+#include "command_line/json_text.h"
+#include "command_line/table.h"
+#include "command_line/topic_commands.h"
+#include "command_line/units.h"
+
+namespace naru::command_line {
+namespace {
+
+using client::OffsetAtTime;
+using client::TopicPartition;
+
+// Partitions without a leader have none.
+struct Offsets {
+  std::map<TopicPartition, OffsetAtTime> starts;
+  std::map<TopicPartition, OffsetAtTime> ends;
+};
+
+Task<Result<Offsets>> find_offsets(client::ClusterClient& client, const std::vector<client::TopicInfo>& topics) {
+  std::vector<TopicPartition> partitions;
+  for (const client::TopicInfo& topic : topics) {
+    for (const client::PartitionInfo& partition : topic.partitions) {
+      if (!partition.is_offline()) partitions.push_back({topic.name, partition.index});
+    }
+  }
+  Offsets offsets;
+  NARU_CO_TRY_ASSIGN(offsets.starts, co_await client::list_offsets(client, partitions, client::kEarliest));
+  NARU_CO_TRY_ASSIGN(offsets.ends, co_await client::list_offsets(client, partitions, client::kLatest));
+  co_return offsets;
+}
+
+std::optional<int64_t> offset_in(const std::map<TopicPartition, OffsetAtTime>& offsets, const TopicPartition& name) {
+  const auto found = offsets.find(name);
+  return found == offsets.end() ? std::nullopt : std::optional(found->second.offset.value());
+}
+
+std::string join(const std::vector<BrokerId>& brokers) {
+  std::string text;
+  for (const BrokerId broker : brokers) text += fmt::format("{}{}", text.empty() ? "" : ",", broker);
+  return text;
+}
+
+void add_json(JsonText& json, std::string_view name, const std::vector<BrokerId>& brokers) {
+  json.key(name).open_array();
+  for (const BrokerId broker : brokers) json.value(broker.value());
+  json.close_array();
+}
+
+std::string as_json(const std::vector<client::TopicInfo>& topics, const Offsets& offsets) {
+  JsonText json;
+  json.open_array();
+  for (const client::TopicInfo& topic : topics) {
+    json.open_object().member("name", topic.name).member("id", topic.id.to_string());
+    json.member("internal", topic.internal).key("partitions").open_array();
+    for (const client::PartitionInfo& partition : topic.partitions) {
+      const TopicPartition name{topic.name, partition.index};
+      json.open_object().member("partition", partition.index.value()).member("leader", partition.leader.value());
+      json.member("leader_epoch", partition.leader_epoch.value());
+      add_json(json, "replicas", partition.replicas);
+      add_json(json, "in_sync", partition.in_sync);
+      add_json(json, "offline_replicas", partition.offline);
+      json.member("start_offset", offset_in(offsets.starts, name));
+      json.member("end_offset", offset_in(offsets.ends, name)).close_object();
+    }
+    json.close_array().close_object();
+  }
+  return json.close_array().take();
+}
+
+std::string as_table(const client::TopicInfo& topic, const Offsets& offsets) {
+  constexpr auto kRight = Table::Align::right;
+  Table table(
+      {{"PARTITION", kRight}, {"LEADER", kRight}, {"REPLICAS"}, {"IN-SYNC"}, {"START", kRight}, {"END", kRight}});
+  for (const client::PartitionInfo& partition : topic.partitions) {
+    const TopicPartition name{topic.name, partition.index};
+    const auto show = [](std::optional<int64_t> offset) { return offset ? std::to_string(*offset) : "-"; };
+    table.add({std::to_string(partition.index.value()),
+               partition.is_offline() ? "none" : std::to_string(partition.leader.value()), join(partition.replicas),
+               join(partition.in_sync), show(offset_in(offsets.starts, name)), show(offset_in(offsets.ends, name))});
+  }
+  return fmt::format("{}  id {}  {}\n{}", printable(topic.name), topic.id.to_string(), health_of(topic),
+                     table.render());
+}
+
+}  // namespace
+
+Task<ExitCode> topic_describe(CommandContext& context, TopicDescribeFlags flags) {
+  client::ClusterClient client(context.seams, client_options(context));
+  const Status refreshed = co_await client.refresh(flags.names);
+  if (!refreshed.ok()) co_return fail(context, refreshed);
+  std::vector<client::TopicInfo> topics;
+  for (const std::string& name : flags.names) {
+    const client::TopicInfo* topic = client.metadata().find_topic(name);
+    const ErrorCode code = topic == nullptr ? ErrorCode::unknown_topic_or_partition : topic->error;
+    if (code != ErrorCode::none) co_return fail(context, client::topic_error(code, name));
+    topics.push_back(*topic);
+  }
+  const auto offsets = co_await find_offsets(client, topics);
+  if (!offsets) co_return fail(context, offsets.error());
+  if (context.common.json) {
+    print(context, as_json(topics, *offsets));
+    co_return ExitCode::ok;
+  }
+  for (size_t i = 0; i < topics.size(); ++i) print(context, (i == 0 ? "" : "\n") + as_table(topics[i], *offsets));
+  co_return ExitCode::ok;
+}
+
+}  // namespace naru::command_line
