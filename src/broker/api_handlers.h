@@ -15,6 +15,7 @@ namespace naru {
 using ApiHandler = Task<Response>(const BrokerServices&, const RequestContext&, kafka::WireReader&);
 
 ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, handle_api_versions,
-    handle_create_topics, handle_delete_topics, handle_init_producer_id, handle_describe_producers;
+    handle_create_topics, handle_delete_topics, handle_delete_records, handle_init_producer_id,
+    handle_offset_for_leader_epoch, handle_describe_producers;
 
 }  // namespace naru

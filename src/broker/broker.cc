@@ -7,6 +7,7 @@
 #include "broker/authorizer.h"
 #include "broker/broker_services.h"
 #include "broker/hosted_partitions.h"
+#include "broker/log_maintenance.h"
 #include "broker/partition_keeper.h"
 #include "broker/producer_id_pool.h"
 #include "broker/request_dispatcher.h"
@@ -97,6 +98,7 @@ struct Broker::Parts {
   MetadataPublisher metadata;
   std::unique_ptr<ControllerShell> controller;
   ProducerIdPool producer_ids{[this] { return controller->allocate_producer_ids(); }};
+  std::unique_ptr<LogMaintenance> maintenance;
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
@@ -137,6 +139,8 @@ Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
   NARU_CO_TRY(co_await parts.start_controller());
   co_await to_loop(parts.seams.scheduler);
+  parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
+  parts.maintenance->start();
   co_return parts.open_doors();
 }
 
@@ -230,6 +234,7 @@ Task<Status> Broker::stop() {
     co_await parts.dispatcher->drain();
   }
   co_await parts.background.join();
+  if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;
   if (parts.keeper) closed = co_await parts.keeper->close();
   if (parts.store) {

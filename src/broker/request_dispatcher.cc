@@ -25,7 +25,9 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::api_versions, handle_api_versions},
     HandlerRow{kafka::ApiKey::create_topics, handle_create_topics},
     HandlerRow{kafka::ApiKey::delete_topics, handle_delete_topics},
+    HandlerRow{kafka::ApiKey::delete_records, handle_delete_records},
     HandlerRow{kafka::ApiKey::init_producer_id, handle_init_producer_id},
+    HandlerRow{kafka::ApiKey::offset_for_leader_epoch, handle_offset_for_leader_epoch},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),

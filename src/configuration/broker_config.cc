@@ -155,6 +155,11 @@ void fill_limits(BrokerConfig& config) {
   config.journal_batch_max_bytes = static_cast<uint32_t>(values.integer("naru.journal.batch.max.bytes"));
   config.producer_id_expiration = Milliseconds(values.integer("producer.id.expiration.ms"));
   config.max_producers_per_partition = values.int32("naru.max.producers.per.partition");
+  config.log_retention_check_interval = Milliseconds(values.integer("log.retention.check.interval.ms"));
+  config.log_cleaner_enable = values.boolean("log.cleaner.enable");
+  config.log_cleaner_threads = values.int32("log.cleaner.threads");
+  config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
+  config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));

@@ -52,6 +52,11 @@ struct BrokerConfig {
   bool journal_enable = false;
   uint64_t journal_bytes = 0;
   uint32_t journal_batch_max_bytes = 0;
+  Milliseconds log_retention_check_interval{};
+  bool log_cleaner_enable = false;
+  int32_t log_cleaner_threads = 0;
+  Milliseconds log_cleaner_backoff{};
+  uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
 
   LogLevel log_level = LogLevel::info;
   Milliseconds slow_request{};    // 0: no slow-request log

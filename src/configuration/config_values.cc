@@ -49,6 +49,12 @@ int64_t ConfigValues::integer(std::string_view name) const {
   return *parsed;
 }
 
+double ConfigValues::floating(std::string_view name) const {
+  const auto parsed = parse_config_floating(string(name));
+  NARU_ASSERT(parsed, "{} was not validated", name);
+  return *parsed;
+}
+
 std::optional<int32_t> ConfigValues::optional_int32(std::string_view name) const {
   return at(name).text ? std::optional(int32(name)) : std::nullopt;
 }

@@ -44,6 +44,7 @@ class ConfigValues {
   bool boolean(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   int32_t int32(std::string_view name) const { return static_cast<int32_t>(integer(name)); }
+  double floating(std::string_view name) const;
   const std::string& string(std::string_view name) const;
   std::optional<int32_t> optional_int32(std::string_view name) const;
   std::optional<std::string> optional_string(std::string_view name) const { return at(name).text; }

@@ -17,10 +17,19 @@ struct TopicConfig {
   MessageTimestampType timestamp_type = MessageTimestampType::create_time;
   int64_t timestamp_before_max_ms = 0;
   int64_t timestamp_after_max_ms = 0;
-  bool compacted = false;  // cleanup.policy contains compact: every record needs a key
+  bool compacted = false;   // cleanup.policy contains compact: every record needs a key
+  bool deletes_old = true;  // cleanup.policy contains delete
+
+  int64_t retention_ms = -1;     // -1: no limit
+  int64_t retention_bytes = -1;  // -1: no limit
+  int64_t delete_retention_ms = 0;
+  int64_t min_compaction_lag_ms = 0;
+  int64_t max_compaction_lag_ms = 0;
+  double min_cleanable_dirty_ratio = 0;
 
   int32_t segment_bytes = 0;
   int64_t segment_ms = 0;
+  int64_t segment_jitter_ms = 0;
   int32_t segment_index_bytes = 0;
   int32_t index_interval_bytes = 0;
 

@@ -71,6 +71,12 @@ Status CheckpointFile::write(const Checkpoint& value) {
   return write_next_slot(value);
 }
 
+Status CheckpointFile::write_once_more(const Checkpoint& value) {
+  NARU_ASSERT(!value_ || value.durable_end >= value_->durable_end, "the durable end goes back from {} to {}",
+              value_->durable_end, value.durable_end);
+  return write_next_slot(value);
+}
+
 Status CheckpointFile::write_both_and_sync(const Checkpoint& value) {
   for (int i = 0; i < 2; ++i) {
     NARU_TRY(write_next_slot(value));

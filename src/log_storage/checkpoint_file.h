@@ -38,6 +38,9 @@ class CheckpointFile {
   // Replaces the older slot, without a sync: after a power cut the previous value may be back. Never lowers
   // durable_end.
   Status write(const Checkpoint& value);
+  // Replaces the older slot even if the newer one says the same already. Twice, each with a sync of file() behind it,
+  // and no older value is left.
+  Status write_once_more(const Checkpoint& value);
   // Replaces both slots, so that no older value is left, and syncs.
   Status write_both_and_sync(const Checkpoint& value);
 

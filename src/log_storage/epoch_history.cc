@@ -51,6 +51,14 @@ void EpochHistory::truncate(Offset end) {
   while (!starts_.empty() && starts_.back().start_offset >= end) starts_.pop_back();
 }
 
+bool EpochHistory::trim_start(Offset start) {
+  if (starts_.empty() || starts_.front().start_offset >= start) return false;
+  const auto later = std::ranges::upper_bound(starts_, start, {}, &EpochStart::start_offset);
+  starts_.erase(starts_.begin(), std::prev(later));
+  starts_.front().start_offset = start;
+  return true;
+}
+
 EpochEnd EpochHistory::end_offset_for(LeaderEpoch epoch, Offset log_end) const {
   if (epoch == kNoLeaderEpoch || epoch > latest()) return {};
   if (epoch == latest()) return {epoch, log_end};

@@ -32,6 +32,8 @@ class EpochHistory {
 
   // A batch of this epoch begins at `start_offset`, behind everything seen so far. True: the epoch is new.
   bool assign(LeaderEpoch epoch, Offset start_offset);
+  // Nothing before `start` is left: the epoch of `start` begins there, earlier ones are forgotten. True: it changed.
+  bool trim_start(Offset start);
   // Forgets the epochs that begin at or behind `end`.
   void truncate(Offset end);
 

@@ -25,11 +25,14 @@ class LogRecovery {
   Status check_identity();
   Status list_files();
   Status open_checkpoint();
+  // Sets aside the segments that lie wholly below the log start: a crash has interrupted their removal.
+  void leave_out_below_start();
   // Looks at the segments and decides about each, without changing anything.
   Status examine_segments();
   ExaminationRequest request_for(size_t number) const;
   Promise judge(Offset first_missing, Offset promised_end) const;
   Status refusal(SegmentAction action, size_t number, const ExaminedSegment& found) const;
+  Status remove_below_start();
   // Applies the decisions: from the end of the log to its begin, so that a prefix is whole at every moment.
   Status remove_dropped();
   Status settle_segments();
@@ -48,8 +51,10 @@ class LogRecovery {
   std::vector<Offset> orphaned_indexes_;
   std::vector<Offset> producer_snapshots_;
   std::optional<Checkpoint> promise_;
+  Offset required_end_{0};  // the durable end, unless everything up to there was deleted
   std::vector<ExaminedSegment> kept_;
   std::vector<Offset> dropped_;
+  std::vector<Offset> below_start_;
   Offset end_;  // of what is kept
   bool names_changed_ = false;
   RecoveredLog log_;
@@ -59,7 +64,9 @@ Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(check_identity());
   NARU_TRY(list_files());
   NARU_TRY(open_checkpoint());
+  leave_out_below_start();
   NARU_TRY(examine_segments());
+  NARU_TRY(remove_below_start());
   NARU_TRY(remove_dropped());
   NARU_TRY(settle_segments());
   NARU_TRY(activate_last());
@@ -116,9 +123,18 @@ Status LogRecovery::open_checkpoint() {
   promise_ = log_.checkpoint->value();
   const Offset first = base_offsets_.empty() ? Offset(0) : base_offsets_.front();
   log_.report.start_offset = promise_ ? promise_->log_start_offset : first;
+  if (promise_ && promise_->durable_end > promise_->log_start_offset) required_end_ = promise_->durable_end;
   log_.report.promised_end = promise_ ? promise_->durable_end : kNoOffset;
   end_ = log_.report.start_offset;
   return Status();
+}
+
+void LogRecovery::leave_out_below_start() {
+  // The last segment that begins at or below the start may hold it; those before it may not.
+  const auto behind = std::ranges::upper_bound(base_offsets_, log_.report.start_offset);
+  if (behind == base_offsets_.begin()) return;
+  below_start_.assign(base_offsets_.begin(), std::prev(behind));
+  base_offsets_.erase(base_offsets_.begin(), std::prev(behind));
 }
 
 Promise LogRecovery::judge(Offset first_missing, Offset promised_end) const {
@@ -135,7 +151,7 @@ ExaminationRequest LogRecovery::request_for(size_t number) const {
   request.outside.clean_shutdown = options_.clean_shutdown;
   request.outside.last_segment = last;
   if (promise_) {
-    request.promised_end = last ? promise_->durable_end : std::min(promise_->durable_end, base_offsets_[number + 1]);
+    request.promised_end = last ? required_end_ : std::min(required_end_, base_offsets_[number + 1]);
     request.expected_end = last ? promise_->durable_end : base_offsets_[number + 1];
     // At the durable end itself the segment may have been sealed since, with indexes that no sync has seen.
     request.outside.reaches_end_of_promise = request.expected_end >= promise_->durable_end;
@@ -151,7 +167,7 @@ Status LogRecovery::examine_segments() {
     const bool begins_early_enough = number == 0 && base <= end_;  // records below the log start need not be there
     inside.joint = base == end_ || begins_early_enough ? Joint::joined : base > end_ ? Joint::gap : Joint::overlap;
     inside.content = Content::tail_walked;
-    inside.promise = judge(end_, promise_ ? promise_->durable_end : Offset(0));
+    inside.promise = judge(end_, required_end_);
 
     ExaminedSegment found;
     if (!inside.behind_a_cut && inside.joint == Joint::joined) {
@@ -185,12 +201,18 @@ Status LogRecovery::examine_segments() {
     log_.report.damaged_indexes += found.index_damage_unexplained ? 1 : 0;
     kept_.push_back(std::move(found));
   }
-  if (promise_ && end_ < promise_->durable_end) {
+  if (end_ < required_end_) {
     return error(ErrorCode::corrupt_data,
                  "{}: the log ends at offset {}, but offsets up to {} were promised to be durable: segment files are "
                  "missing. Restore them; or, to accept the loss, remove the file '{}' and start again",
                  folder_, end_, promise_->durable_end, kCheckpointFileName);
   }
+  return Status();
+}
+
+Status LogRecovery::remove_below_start() {
+  for (const Offset base : below_start_) NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, base));
+  names_changed_ |= !below_start_.empty();
   return Status();
 }
 
@@ -276,7 +298,7 @@ Status LogRecovery::activate_last() {
 
 Status LogRecovery::settle_epochs() {
   const bool something_promised = !promise_ || promise_->durable_end > promise_->log_start_offset;
-  NARU_TRY_ASSIGN(auto settled, settle_epoch_history(file_system_, folder_, kept_));
+  NARU_TRY_ASSIGN(auto settled, settle_epoch_history(file_system_, folder_, std::min(log_.report.start_offset, end_), kept_));
   log_.epochs = std::move(settled.history);
   log_.report.epochs_rebuilt = settled.rebuilt && something_promised;
   return Status();
@@ -291,7 +313,7 @@ Status LogRecovery::settle_checkpoint() {
   const uint64_t truncations = promise_ ? promise_->truncations : truncations_beyond(options_.journaled);
   const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset, .truncations = truncations};
   if (promise_ == value) return Status();
-  if (!promise_) return log_.checkpoint->write_both_and_sync(value);
+  if (!promise_ || value.durable_end < promise_->durable_end) return log_.checkpoint->write_both_and_sync(value);
   NARU_TRY(log_.checkpoint->write(value));
   return log_.checkpoint->file()->sync_data();
 }

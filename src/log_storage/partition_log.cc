@@ -30,6 +30,7 @@ Result<OpenedLog> PartitionLog::open(FileSystem& file_system, OpenFiles& open_fi
   std::unique_ptr<PartitionLog> log(
       new PartitionLog(file_system, open_files, std::move(folder), config, std::move(recovered)));
   NARU_TRY(log->replay(options, report));
+  NARU_TRY(log->begin_at_start(options.now, report));
   if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", log->folder(), report.to_string());
   return OpenedLog{std::move(log), std::move(report)};
 }
@@ -45,6 +46,7 @@ PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::
       producers_(std::move(*recovered.producers)),
       checkpoint_(std::move(recovered.checkpoint)),
       start_offset_(recovered.report.start_offset),
+      noted_start_(recovered.report.start_offset),
       durable_(recovered.report.end_offset),
       truncations_(checkpoint_->value()->truncations) {
   NARU_ASSERT(!segments_.empty(), "recovery of {} left no segment", folder_);
@@ -139,7 +141,12 @@ Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
 Status PartitionLog::maybe_roll_by_time(WallTimeMs now) {
   producers_.expire(now);
   NARU_TRY(check_writable());
-  return active().is_older_than(config_.segment_ms, now) ? roll(now) : Status();
+  return active().is_due_to_roll(config_, now) ? roll(now) : Status();
+}
+
+Status PartitionLog::roll_active(WallTimeMs now) {
+  NARU_TRY(check_writable());
+  return active().empty() ? Status() : roll(now);
 }
 
 // Nothing changes before the last step that can fail. After a crash in between, the new file is not there, empty, or
@@ -217,7 +224,7 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
   }
   if (work.snapshot_) unsynced_.names |= producers_.finish_snapshot(*work.snapshot_);
   durable_.synced(work.end_offset_);
-  const Status noted = checkpoint_->write({synced_end(), start_offset_, truncations_});
+  const Status noted = checkpoint_->write({synced_end(), noted_start_, truncations_});
   if (noted.ok()) return Status();
   // The data is durable all the same; an older promise is only a weaker one.
   if (!is_temporary(noted)) return after_failed_write(noted);
@@ -263,9 +270,9 @@ Status PartitionLog::close() {
 Status PartitionLog::truncate_to(Offset end) {
   NARU_TRY(check_writable());
   if (end >= end_offset()) return Status();
-  if (end < start_offset_) {
+  if (end < noted_start_) {
     return error(ErrorCode::offset_out_of_range, "{} cannot be truncated to {}: it begins at {}", folder_, end,
-                 start_offset_);
+                 noted_start_);
   }
   const Status status = truncate_segments(end);
   if (!status.ok()) {
@@ -284,7 +291,7 @@ Status PartitionLog::truncate_segments(Offset end) {
   if (std::min(durable_end(), cut.offset) > synced_end()) NARU_TRY(sync_journaled_part());
   ++truncations_;
   durable_.truncated(cut.offset);
-  NARU_TRY(checkpoint_->write_both_and_sync({synced_end(), start_offset_, truncations_}));
+  NARU_TRY(checkpoint_->write_both_and_sync({synced_end(), noted_start_, truncations_}));
   NARU_TRY(remove_segments_behind(index));
   NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
   NARU_TRY(last.reactivate());

@@ -31,6 +31,8 @@
 #include "log_storage/log_producers.h"
 #include "log_storage/open_files.h"
 #include "log_storage/recovery_report.h"
+#include "log_storage/removed_segments.h"
+#include "log_storage/retention_plan.h"
 #include "log_storage/sync_work.h"
 #include "platform/file_system.h"
 #include "record_format/batch_validator.h"
@@ -155,6 +157,20 @@ class PartitionLog {
   // Starts a new segment when the present one is older than segment.ms, and forgets producers that have expired; for
   // partitions that nobody writes to.
   Status maybe_roll_by_time(WallTimeMs now);
+  // Starts a new segment unless the present one is empty.
+  Status roll_active(WallTimeMs now);
+
+  // --- The start of the log: partition_log_start.cc. -----------------------------------------------------------------
+  // Moves the start to `start`, at most end_offset(): note_start(), sync the file on a worker, both once more (so that
+  // no older start is left in the checkpoint), then adopt_start() with what the syncs said. Until then readers see the
+  // old one. Several may be under way at once; the start never goes back.
+  Result<std::shared_ptr<File>> note_start(Offset start);
+  Status adopt_start(Offset start, const Status& synced);
+  // Forgets the segments that lie wholly below the start, except the active one. Their files are removed by
+  // RemovedSegments::remove_files(); until then, and after a crash, they do no harm.
+  RemovedSegments take_segments_below_start();
+  // What retention and compaction need to know; the last one is active.
+  std::vector<SegmentFacts> segment_facts() const;
 
   bool offline() const { return !offline_reason_.ok(); }
   const Status& offline_reason() const { return offline_reason_; }
@@ -182,8 +198,14 @@ class PartitionLog {
   Status replay(const OpenOptions& options, RecoveryReport& report);
   Status replay_batch(const File& file, const JournaledBatch& batch, WallTimeMs now);
   Status sync_journaled_part();
+  // With the loose rule records may be deleted before they are durable, and a power cut may take them first: then the
+  // log is empty and begins where it was told to. Their offsets are not given to others.
+  Status begin_at_start(WallTimeMs now, RecoveryReport& report);
   Status remove_segments_behind(size_t last_kept);
   Status truncate_segments(Offset end);
+  Result<std::optional<OffsetAndTimestamp>> find_max_in_batch(Segment& segment, uint64_t position,
+                                                              const BatchHeader& header);
+  Result<std::optional<OffsetAndTimestamp>> find_max_in_segment(Segment& segment, Offset end_limit);
   Result<std::optional<OffsetAndTimestamp>> find_in_segment(Segment& segment, WallTimeMs timestamp, Offset end_limit);
   Status check_writable() const;
   // Decides what a failed write means, and returns what the caller is told.
@@ -199,6 +221,7 @@ class PartitionLog {
   LogProducers producers_;
   std::unique_ptr<CheckpointFile> checkpoint_;
   Offset start_offset_;
+  Offset noted_start_;  // in the checkpoint; start_offset_ follows when that is durable
   DurablePrefix durable_;
   Status offline_reason_;
 

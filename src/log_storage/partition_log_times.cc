@@ -48,27 +48,48 @@ Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_in_segment(Segment&
   return std::nullopt;
 }
 
-Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_max_timestamp(Offset end_limit) {
-  MaxTimestamp best;
-  for (const auto& segment : segments_) {
-    if (segment->empty() || segment->base_offset() >= end_limit) continue;
-    MaxTimestamp here = segment->max_timestamp();
-    if (segment->end_offset() > end_limit) {
-      NARU_TRY_ASSIGN(const SegmentEnd end, segment->end_below(end_limit));
-      here = end.max_timestamp;
-    }
-    if (here.batch_base_offset != kNoOffset) best.include(here.timestamp, here.batch_base_offset);
-  }
-  if (best.batch_base_offset == kNoOffset) return std::nullopt;
-
-  Segment& segment = *segments_[segment_index(best.batch_base_offset)];
-  NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(best.batch_base_offset));
-  const uint64_t position = walk.position();
-  NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
+Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_max_in_batch(Segment& segment, uint64_t position,
+                                                                          const BatchHeader& header) {
   NARU_TRY_ASSIGN(const Bytes batch, read_batch(segment, position, header));
-  NARU_TRY_ASSIGN(const auto record, naru::find_max_timestamp(batch, config_.max_decompressed_bytes));
+  NARU_TRY_ASSIGN(const auto record, naru::find_max_timestamp(batch, start_offset_, config_.max_decompressed_bytes));
   if (!record) return std::nullopt;
   return OffsetAndTimestamp{record->offset, record->timestamp, header.leader_epoch};
+}
+
+Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_max_in_segment(Segment& segment, Offset end_limit) {
+  std::optional<OffsetAndTimestamp> best;
+  const bool whole = segment.base_offset() >= start_offset_ && segment.end_offset() <= end_limit;
+  if (whole) {
+    // Usually the batch of which the segment knows that its header has the largest timestamp, and then that is it.
+    NARU_TRY_ASSIGN(BatchWalk there, segment.walk_from(segment.max_timestamp().batch_base_offset));
+    const uint64_t position = there.position();
+    NARU_TRY_ASSIGN(const BatchHeader header, there.next());
+    NARU_TRY_ASSIGN(best, find_max_in_batch(segment, position, header));
+    if (best && best->timestamp == segment.max_timestamp().timestamp) return best;
+  }
+  // Compaction has emptied it, or it is out of bounds in part: a header is then only an upper limit.
+  best = std::nullopt;
+  NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(std::max(start_offset_, segment.base_offset())));
+  while (!walk.at_end()) {
+    const uint64_t position = walk.position();
+    NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
+    if (header.next_offset() > end_limit) break;
+    if (header.records_count == 0 || (best && header.max_timestamp <= best->timestamp)) continue;
+    NARU_TRY_ASSIGN(const auto found, find_max_in_batch(segment, position, header));
+    if (found && (!best || found->timestamp > best->timestamp)) best = found;
+  }
+  return best;
+}
+
+Result<std::optional<OffsetAndTimestamp>> PartitionLog::find_max_timestamp(Offset end_limit) {
+  std::optional<OffsetAndTimestamp> best;
+  for (const auto& segment : segments_) {
+    if (segment->empty() || segment->base_offset() >= end_limit || segment->end_offset() <= start_offset_) continue;
+    if (best && segment->max_timestamp().timestamp <= best->timestamp) continue;
+    NARU_TRY_ASSIGN(const auto found, find_max_in_segment(*segment, end_limit));
+    if (found && (!best || found->timestamp > best->timestamp)) best = found;
+  }
+  return best;
 }
 
 }  // namespace naru

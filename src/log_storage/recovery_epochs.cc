@@ -76,10 +76,11 @@ Result<EpochHistory> rebuild(const std::vector<ExaminedSegment>& segments) {
 
 }  // namespace
 
-Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::string& folder,
+Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::string& folder, Offset log_start,
                                            const std::vector<ExaminedSegment>& segments) {
   NARU_TRY_ASSIGN(const ReadEpochs stored, read_epoch_file(file_system, folder));
   Correction correction = correct(stored.history, segments);
+  correction.history.trim_start(log_start);
   const EpochAction action =
       decide(EpochFacts{stored.state, correction.contradicts                 ? EpochAgreement::contradicts
                                       : correction.history == stored.history ? EpochAgreement::agrees
@@ -94,6 +95,7 @@ Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::s
       break;
     case EpochAction::rebuild: {
       NARU_TRY_ASSIGN(settled.history, rebuild(segments));
+      settled.history.trim_start(log_start);
       settled.rebuilt = true;
       break;
     }

@@ -16,8 +16,8 @@ struct SettledEpochs {
   bool rebuilt = false;  // from all batches, because the file was of no use
 };
 
-// Compares the file with the segments, and corrects it on disk if need be.
-Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::string& folder,
+// Compares the file with the segments from `log_start` on, and corrects it on disk if need be.
+Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::string& folder, Offset log_start,
                                            const std::vector<ExaminedSegment>& segments);
 
 }  // namespace naru

@@ -1,9 +1,11 @@
 #include "log_storage/segment.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/crc32c.h"
 #include "log_storage/partition_folder.h"
 
 namespace naru {
@@ -83,6 +85,7 @@ Status Segment::append(std::span<const BytesView> parts, const BatchHeader& head
   if (offset_index_.flush_is_due() || time_index_.flush_is_due()) NARU_TRY(flush_indexes());
   NARU_TRY(active_file_->write_at(size_, parts));
   if (empty()) first_append_ms_ = now;
+  last_append_ms_ = now;
   note_batch(header, size_, config.index_interval_bytes);
   return Status();
 }
@@ -92,11 +95,15 @@ bool Segment::must_roll_for(const BatchHeader& header, const LogConfig& config, 
   return size_ + header.total_size > config.segment_bytes ||
          header.last_offset() - base_offset_ > std::numeric_limits<int32_t>::max() ||
          (offset_index_.size() + 1) * OffsetIndexEntry::kSize > config.segment_index_bytes ||
-         is_older_than(config.segment_ms, now);
+         is_due_to_roll(config, now);
 }
 
-bool Segment::is_older_than(int64_t segment_ms, WallTimeMs now) const {
-  return !empty() && now > first_append_ms_ && now - first_append_ms_ >= segment_ms;
+bool Segment::is_due_to_roll(const LogConfig& config, WallTimeMs now) const {
+  if (empty() || now <= first_append_ms_) return false;
+  // The path stands for chance: it differs between segments, and a restart changes nothing.
+  const int64_t jitter = std::min(config.segment_jitter_ms, config.segment_ms);
+  const int64_t earlier = jitter > 0 ? static_cast<int64_t>(crc32c(as_bytes(log_path_))) % (jitter + 1) : 0;
+  return now - first_append_ms_ >= config.segment_ms - earlier;
 }
 
 Status Segment::flush_indexes() {

@@ -69,7 +69,8 @@ class Segment {
   // After a failed append: takes away whatever was written.
   Status cut_back() { return active_file_->truncate(size_); }
   bool must_roll_for(const BatchHeader& header, const LogConfig& config, WallTimeMs now) const;
-  bool is_older_than(int64_t segment_ms, WallTimeMs now) const;
+  // Whether segment.ms has passed since its first append.
+  bool is_due_to_roll(const LogConfig& config, WallTimeMs now) const;
   Status flush_indexes();
   // After a scan: puts the indexes that it has built into the place of whatever files there are, durably.
   Status replace_index_files();
@@ -87,6 +88,10 @@ class Segment {
   uint64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const MaxTimestamp& max_timestamp() const { return max_timestamp_; }
+  WallTimeMs first_append_ms() const { return first_append_ms_; }
+  // The time of the file; after a restart the only thing that remembers it.
+  WallTimeMs last_append_ms() const { return last_append_ms_; }
+  void set_last_append_ms(WallTimeMs time) { last_append_ms_ = time; }
   const std::string& log_path() const { return log_path_; }
   std::vector<std::string> paths() const { return {log_path_, offset_index_.path(), time_index_.path()}; }
 
@@ -135,6 +140,7 @@ class Segment {
   TimeIndex time_index_;
   uint64_t indexed_size_ = 0;       // where the last indexed batch begins; 0 without one
   WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
+  WallTimeMs last_append_ms_ = 0;
   std::shared_ptr<File> active_file_;
 };
 

@@ -99,6 +99,7 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
   const Segment names(files, folder, request.base_offset);
   NARU_TRY_ASSIGN(const auto log_file, names.file());
   NARU_TRY_ASSIGN(const uint64_t log_bytes, log_file->size());
+  NARU_TRY_ASSIGN(const WallTimeMs modified_ms, log_file->modified_ms());
   NARU_TRY_ASSIGN(auto offset_index, load_index<OffsetIndex>(files, names.paths()[1]));
   NARU_TRY_ASSIGN(auto time_index, load_index<TimeIndex>(files, names.paths()[2]));
   SegmentOutside outside = request.outside;
@@ -118,12 +119,16 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
                     walk_tail(files, folder, request, std::move(*offset_index.index), std::move(*time_index.index)));
   }
   if (walked) {
+    walked->segment->set_last_append_ms(modified_ms);
     return ExaminedSegment{.segment = std::move(walked->segment),
                            .end = walked->end,
                            .file_bytes = log_bytes,
-                           .scanned_epoch = request.epoch_before};
+                           .scanned_epoch = request.epoch_before,
+                           .modified_ms = modified_ms};
   }
   NARU_TRY_ASSIGN(auto found, scan(files, folder, request));
+  found.segment->set_last_append_ms(modified_ms);
+  found.modified_ms = modified_ms;
   found.index_damage_unexplained = !crash_explains_indexes(outside);
   return found;
 }
@@ -134,6 +139,8 @@ Status settle_examined_segment(ExaminedSegment& examined, bool last) {
   NARU_TRY_ASSIGN(const auto file, segment.file());
   if (examined.content == Content::bad_batch) NARU_TRY(file->truncate(examined.end.position));
   NARU_TRY(rewrite(*file, examined.promised_bytes, examined.end.position));
+  // Retention asks when the segment was last appended to; repairing it is no append.
+  NARU_TRY(file->set_modified_ms(examined.modified_ms));
   NARU_TRY(file->sync_data());
   return last ? Status() : segment.replace_index_files();
 }

@@ -15,6 +15,7 @@
 
 #include "foundation/bytes.h"
 #include "foundation/status.h"
+#include "foundation/time.h"
 
 namespace naru {
 
@@ -31,6 +32,10 @@ class File {
   Status write_at(uint64_t position, BytesView bytes) { return write_at(position, std::span(&bytes, 1)); }
   virtual Result<uint64_t> size() const = 0;
   virtual Status truncate(uint64_t size) = 0;
+  // When it was last written to, by the machine's wall clock. Every write sets it, set_modified_ms() changes it
+  // afterwards; a sync of the content makes it durable too, without one it may fall back.
+  virtual Result<WallTimeMs> modified_ms() const = 0;
+  virtual Status set_modified_ms(WallTimeMs time) = 0;
   // fdatasync: contents and size.
   virtual Status sync_data() = 0;
   // Whether reading the range would not touch the disk. A guess; warm() makes it true for a while, and blocks.

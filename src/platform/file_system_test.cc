@@ -115,6 +115,22 @@ TEST_P(FileSystemContract, TruncatesAndGrowsWithZeros) {
   EXPECT_EQ(read(*file, 0, 10), std::string("ab\0\0\0", 5));
 }
 
+TEST_P(FileSystemContract, RemembersWhenAFileWasWrittenTo) {
+  const auto file = create("a");
+  ASSERT_TRUE(file->write_at(0, as_bytes("abc")).ok());
+  const WallTimeMs written = *file->modified_ms();
+  for (const WallTimeMs time : {WallTimeMs{1'234'567}, WallTimeMs{0}, WallTimeMs{-1}, WallTimeMs{-2'500}}) {
+    ASSERT_TRUE(file->set_modified_ms(time).ok());
+    EXPECT_EQ(*file->modified_ms(), time);
+    EXPECT_EQ(*files().open(path("a"), OpenMode::read).value()->modified_ms(), time);
+  }
+  ASSERT_TRUE(file->write_at(0, as_bytes("x")).ok());
+  EXPECT_GE(*file->modified_ms(), written);
+  ASSERT_TRUE(file->set_modified_ms(1'000).ok());
+  ASSERT_TRUE(files().rename(path("a"), path("b")).ok());
+  EXPECT_EQ(*file->modified_ms(), 1'000) << "a new name is not a write";
+}
+
 TEST_P(FileSystemContract, OpenModesDifferInWhatTheyExpectAndAllow) {
   EXPECT_EQ(files().open(path("a"), OpenMode::read).error(), ErrorCode::not_found);
   EXPECT_EQ(files().open(path("a"), OpenMode::write).error(), ErrorCode::not_found);

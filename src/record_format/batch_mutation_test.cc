@@ -67,7 +67,7 @@ bool check_promises(const Bytes& batch) {
   Bytes stored(header.begin(), header.end());
   append_bytes(stored, batch_records(batch));
   EXPECT_TRUE(batch_crc_matches(stored));
-  EXPECT_EQ(*find_max_timestamp(stored, kRules.max_decompressed_bytes),
+  EXPECT_EQ(*find_max_timestamp(stored, Offset(0), kRules.max_decompressed_bytes),
             (TimestampedOffset{Offset{7} + validated->max_timestamp_offset_delta, max_timestamp}));
   return true;
 }

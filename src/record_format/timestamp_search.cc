@@ -32,10 +32,12 @@ Result<std::optional<TimestampedOffset>> find_first_at_or_after(BytesView whole_
   return found;
 }
 
-Result<std::optional<TimestampedOffset>> find_max_timestamp(BytesView whole_batch, size_t max_decompressed_bytes) {
+Result<std::optional<TimestampedOffset>> find_max_timestamp(BytesView whole_batch, Offset from,
+                                                            size_t max_decompressed_bytes) {
   NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(whole_batch));
   std::optional<TimestampedOffset> found;
   NARU_TRY(for_each_record(header, whole_batch, max_decompressed_bytes, [&](const RecordView& record) {
+    if (record.offset < from) return true;
     if (!found || record.timestamp > found->timestamp) found = {record.offset, record.timestamp};
     // Where all records have the same timestamp, the first one is the answer.
     return header.timestamp_type() == TimestampType::create_time;

@@ -24,7 +24,8 @@ struct TimestampedOffset {
 Result<std::optional<TimestampedOffset>> find_first_at_or_after(BytesView whole_batch, WallTimeMs target, Offset from,
                                                                 size_t max_decompressed_bytes);
 
-// The first of the records with the largest timestamp; nothing if compaction has emptied the batch.
-Result<std::optional<TimestampedOffset>> find_max_timestamp(BytesView whole_batch, size_t max_decompressed_bytes);
+// The first of the records at or behind `from` with the largest timestamp; nothing if there are none.
+Result<std::optional<TimestampedOffset>> find_max_timestamp(BytesView whole_batch, Offset from,
+                                                            size_t max_decompressed_bytes);
 
 }  // namespace naru

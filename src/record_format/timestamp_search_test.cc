@@ -46,7 +46,7 @@ TEST(TimestampSearch, AgreesWithLookingAtEveryRecord) {
 
 TEST(TimestampSearch, FindsTheFirstOfTheLatestRecords) {
   for (const Compression codec : kAllCodecs) {
-    const auto found = find_max_timestamp(batch_at({10, 70, 30, 70}, codec), kLimit);
+    const auto found = find_max_timestamp(batch_at({10, 70, 30, 70}, codec), Offset(0), kLimit);
     ASSERT_TRUE(found) << found.error().to_string();
     EXPECT_EQ(*found, (TimestampedOffset{kBase + 1, 70}));
   }
@@ -57,7 +57,7 @@ TEST(TimestampSearch, WithLogAppendTimeTheFirstRecordIsTheAnswer) {
     const Bytes batch = batch_at({10, 70, 30}, codec, TimestampType::log_append_time);
     EXPECT_EQ(first_at(batch, 70), (TimestampedOffset{kBase, 70}));
     EXPECT_EQ(first_at(batch, 71), std::nullopt);
-    EXPECT_EQ(*find_max_timestamp(batch, kLimit), (TimestampedOffset{kBase, 70}));
+    EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kLimit), (TimestampedOffset{kBase, 70}));
   }
 }
 
@@ -65,7 +65,7 @@ TEST(TimestampSearch, FindsNothingInAnEmptiedBatch) {
   Bytes batch = with_records(batch_at({10}, Compression::none), {}, 1);
   set_field(batch, batch_field::kRecordsCount, int32_t{0});
   EXPECT_EQ(first_at(batch, 0), std::nullopt);
-  EXPECT_EQ(*find_max_timestamp(batch, kLimit), std::nullopt);
+  EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kLimit), std::nullopt);
 }
 
 TEST(TimestampSearch, ReportsWhatItCannotRead) {
@@ -74,7 +74,7 @@ TEST(TimestampSearch, ReportsWhatItCannotRead) {
   Bytes broken = batch_at({10}, Compression::none);
   broken[kBatchHeaderSize] = std::byte{0x7e};
   EXPECT_EQ(find_first_at_or_after(broken, 10, Offset{0}, kLimit).error().code(), ErrorCode::invalid_record);
-  EXPECT_EQ(find_max_timestamp(broken, kLimit).error().code(), ErrorCode::invalid_record);
+  EXPECT_EQ(find_max_timestamp(broken, Offset(0), kLimit).error().code(), ErrorCode::invalid_record);
 }
 
 }  // namespace

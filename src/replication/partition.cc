@@ -18,10 +18,13 @@ ReplicaProgress progress_of(const PartitionLog& log) {
 }  // namespace
 
 LogConfig log_config_of(const TopicConfig& config) {
-  return {.segment_bytes = static_cast<uint64_t>(config.segment_bytes),
-          .segment_ms = config.segment_ms,
-          .index_interval_bytes = static_cast<uint32_t>(config.index_interval_bytes),
-          .segment_index_bytes = static_cast<uint64_t>(config.segment_index_bytes)};
+  return {
+      .segment_bytes = static_cast<uint64_t>(config.segment_bytes),
+      // A compacted record must not wait for its segment to be sealed longer than for its compaction.
+      .segment_ms = config.compacted ? std::min(config.segment_ms, config.max_compaction_lag_ms) : config.segment_ms,
+      .segment_jitter_ms = config.segment_jitter_ms,
+      .index_interval_bytes = static_cast<uint32_t>(config.index_interval_bytes),
+      .segment_index_bytes = static_cast<uint64_t>(config.segment_index_bytes)};
 }
 
 // Ties one waiting acknowledgement to its slot of the request.
@@ -279,8 +282,15 @@ void Partition::set_config(const TopicConfig& config) {
 Task<Status> Partition::close(Status reason) {
   // New requests are refused from here on; what was appended before still gets its acknowledgement.
   const auto synced = std::make_shared<Wakeup>();
-  co_await in_strand(strand_, [this, &synced, &reason] {
+  const auto undisturbed = std::make_shared<Wakeup>();
+  maintenance_cancel_.cancel();
+  co_await in_strand(strand_, [this, &synced, &undisturbed, &reason] {
     stop_serving(reason);
+    if (maintenance_running_) {
+      maintenance_ended_ = undisturbed;
+    } else {
+      undisturbed->wake();
+    }
     begin_closing();
     all_synced_ = synced;
     if (log_->offline()) {
@@ -293,6 +303,7 @@ Task<Status> Partition::close(Status reason) {
     return Unit{};
   });
   co_await synced->event();
+  co_await undisturbed->event();
   co_await to_worker(services_.scheduler);  // closing writes checkpoints and syncs them
   co_return co_await in_strand(strand_, [this] {
     // They were appended: "not here" would be a lie that makes a client send them twice.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/in_strand.h"
 #include "async/strand.h"
 #include "async/task.h"
@@ -84,6 +85,13 @@ struct AppendRequest {
   Acks acks = Acks::all_in_sync;
 };
 
+// The log of a partition, for as long as one is inside its strand.
+struct LogAccess {
+  PartitionLog& log;
+  Offset high_watermark;
+  const TopicConfig& config;
+};
+
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
  public:
   Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self, LeaderEpoch leader_epoch,
@@ -115,6 +123,44 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto producers() {
     return in_strand(strand_, [this] { return producers_inside(); });
   }
+
+  // co_await partition->end_of_epoch(...): where the records of `epoch`, or of the last one before it, end.
+  auto end_of_epoch(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) {
+    return in_strand(strand_, [this, current_leader_epoch, epoch]() -> Result<EpochEnd> {
+      const PartitionView view = view_inside(current_leader_epoch);
+      if (!view.status.ok()) return failure(view.status);
+      return log_->end_offset_for_epoch(epoch);
+    });
+  }
+
+  // --- For maintenance: partition_maintenance.h. ---------------------------------------------------------------------
+  // co_await partition->with_log(function): the function gets a LogAccess inside the strand and returns a Result,
+  // unless the partition is closed or offline: then that is the answer.
+  template <class Function>
+  auto with_log(Function function) {
+    return in_strand(strand_, [this, function = std::move(function)]() mutable {
+      using Answer = std::invoke_result_t<Function, const LogAccess&>;
+      if (!availability_.ok()) return Answer(failure(availability_));
+      Answer answer = function(LogAccess{*log_, leader_.high_watermark(), config_});
+      if (log_->offline()) go_offline(log_->offline_reason());
+      return answer;
+    });
+  }
+  // One maintenance at a time: false while another one runs. close() cancels it and waits for end_maintenance().
+  auto begin_maintenance() {
+    return in_strand(strand_, [this] {
+      if (!availability_.ok() || maintenance_running_) return false;
+      return maintenance_running_ = true;
+    });
+  }
+  auto end_maintenance() {
+    return in_strand(strand_, [this] {
+      maintenance_running_ = false;
+      if (maintenance_ended_) maintenance_ended_->wake();
+      return Unit{};
+    });
+  }
+  CancelToken closing() const { return maintenance_cancel_.token(); }
 
   // Tells `watcher` of everything that became readable after `seen_committed_bytes` of a view; until unwatch().
   void watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes);
@@ -175,7 +221,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   uint64_t told_committed_bytes_ = 0;
   std::map<uint64_t, Watch> watches_;
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
-  Strand strand_;                       // last: nothing else is destroyed while somebody is inside
+  CancelSource maintenance_cancel_;
+  bool maintenance_running_ = false;
+  std::shared_ptr<Wakeup> maintenance_ended_;  // set while close() waits for it
+  Strand strand_;                              // last: nothing else is destroyed while somebody is inside
 };
 
 }  // namespace naru

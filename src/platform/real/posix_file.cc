@@ -88,6 +88,20 @@ Status PosixFile::truncate(uint64_t size) {
   return result == 0 ? Status() : os_error(errno, "truncate", path_);
 }
 
+Result<WallTimeMs> PosixFile::modified_ms() const {
+  struct stat information{};
+  if (::fstat(descriptor(), &information) != 0) return failure(os_error(errno, "stat", path_));
+  return WallTimeMs{information.st_mtim.tv_sec} * 1000 + information.st_mtim.tv_nsec / 1'000'000;
+}
+
+Status PosixFile::set_modified_ms(WallTimeMs time) {
+  // Seconds are rounded down, also before 1970: nanoseconds count upwards.
+  const WallTimeMs seconds = time / 1000 - (time % 1000 < 0 ? 1 : 0);
+  const timespec modified{.tv_sec = seconds, .tv_nsec = (time - seconds * 1000) * 1'000'000};
+  const std::array<timespec, 2> times{timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, modified};
+  return ::futimens(descriptor(), times.data()) == 0 ? Status() : os_error(errno, "set the time of", path_);
+}
+
 Status PosixFile::sync_data() {
   // Not repeated after an error: the kernel reports a lost page once and then calls it clean.
   return ::fdatasync(descriptor()) == 0 ? Status() : os_error(errno, "sync", path_);

@@ -18,6 +18,8 @@ class PosixFile final : public File {
   Status write_at(uint64_t position, std::span<const BytesView> parts) override;
   Result<uint64_t> size() const override;
   Status truncate(uint64_t size) override;
+  Result<WallTimeMs> modified_ms() const override;
+  Status set_modified_ms(WallTimeMs time) override;
   Status sync_data() override;
   bool is_cached(uint64_t position, uint64_t length) const override;
   void warm(uint64_t position, uint64_t length) const override;

@@ -35,6 +35,7 @@ void revert_to_durable(const NameTree::Inode& directory, Unsynced unsynced, Rand
       revert_to_durable(inode, unsynced, random);
     } else {
       inode->content.crash(unsynced, random);
+      if (unsynced != Unsynced::kept) inode->modified_ms = inode->durable_modified_ms;
     }
   }
 }
@@ -50,6 +51,8 @@ class Cloner {
     const NameTree::Inode result = made;
     result->is_directory = original->is_directory;
     result->content = original->content;
+    result->modified_ms = original->modified_ms;
+    result->durable_modified_ms = original->durable_modified_ms;
     for (const auto& [name, inode] : original->names) result->names.emplace(name, copy(inode));
     for (const auto& [name, inode] : original->durable_names) result->durable_names.emplace(name, copy(inode));
     return result;

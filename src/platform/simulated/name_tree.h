@@ -14,6 +14,7 @@
 
 #include "foundation/function.h"
 #include "foundation/status.h"
+#include "foundation/time.h"
 #include "platform/simulated/cached_content.h"
 
 namespace naru {
@@ -23,8 +24,10 @@ struct SimulatedInode {
 
   bool is_directory = false;
   CachedContent content;  // of a file
-  Names names;            // of a folder: as seen now,
-  Names durable_names;    // and as of its last sync
+  WallTimeMs modified_ms = 0;
+  WallTimeMs durable_modified_ms = 0;  // as of its last sync
+  Names names;                         // of a folder: as seen now,
+  Names durable_names;                 // and as of its last sync
 };
 
 class NameTree {

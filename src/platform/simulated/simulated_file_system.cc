@@ -67,6 +67,9 @@ void SimulatedFileSystem::set_open_file_limit(uint64_t files) {
 void SimulatedFileSystem::set_cold_rate(uint64_t one_in) {
   state_->cold_rate = one_in;
 }
+void SimulatedFileSystem::set_clock(const Clock* clock) {
+  state_->clock = clock;
+}
 
 Bytes SimulatedFileSystem::content(const std::string& path) const {
   return existing_file(state_->tree, path).content.cached().bytes();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "foundation/function.h"
+#include "platform/clock.h"
 #include "platform/file_system.h"
 #include "platform/random.h"
 #include "platform/simulated/cached_content.h"
@@ -72,6 +73,9 @@ class SimulatedFileSystem final : public FileSystem {
   void set_open_file_limit(uint64_t files);
   // is_cached() then says no one in `one_in` times; 0 (as at first): everything is cached.
   void set_cold_rate(uint64_t one_in);
+
+  // Files remember when they were written to by this clock, which must outlive the file system; without one, as time 0.
+  void set_clock(const Clock* clock);
 
   // --- By hand -----------------------------------------------------------------------------------------------------
   // The file must exist; content() is what a read would return, durable_content() what crash(lost) would leave.

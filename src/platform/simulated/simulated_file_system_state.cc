@@ -104,6 +104,7 @@ Status SimulatedFileSystem::OpenFile::write_at(uint64_t position, std::span<cons
     inode_->content.write(position + written, fits);
     written += fits.size();
   }
+  if (written > 0) inode_->modified_ms = state_->now_ms();
   if (verdict.status.ok()) state_->note(FileOperation::write, path_, written);
   return verdict.status;
 }
@@ -118,9 +119,25 @@ Status SimulatedFileSystem::OpenFile::truncate(uint64_t size) {
   NARU_TRY(check_usable(true));
   if (size > kFileBytesMax) return error(ErrorCode::io_error, "{}: too large", path_);
   const State::Verdict verdict = state_->judge(FileOperation::truncate, path_);
-  if (verdict.takes_effect) inode_->content.truncate(size);
+  if (verdict.takes_effect) {
+    inode_->content.truncate(size);
+    inode_->modified_ms = state_->now_ms();
+  }
   NARU_TRY(verdict.status);
   state_->note(FileOperation::truncate, path_, size);
+  return Status();
+}
+
+Result<WallTimeMs> SimulatedFileSystem::OpenFile::modified_ms() const {
+  NARU_TRY(check_usable(false));
+  NARU_TRY(state_->permit(FileOperation::list, path_));
+  return inode_->modified_ms;
+}
+
+Status SimulatedFileSystem::OpenFile::set_modified_ms(WallTimeMs time) {
+  NARU_TRY(check_usable(true));
+  NARU_TRY(state_->permit(FileOperation::list, path_));
+  inode_->modified_ms = time;
   return Status();
 }
 
@@ -132,6 +149,7 @@ Status SimulatedFileSystem::OpenFile::sync_data() {
     return verdict.status;
   }
   inode_->content.sync();
+  inode_->durable_modified_ms = inode_->modified_ms;
   state_->note(FileOperation::sync_data, path_);
   return Status();
 }

@@ -56,6 +56,8 @@ class SimulatedFileSystem::State {
   uint64_t capacity = std::numeric_limits<uint64_t>::max();
   uint64_t open_file_limit = std::numeric_limits<uint64_t>::max();
   uint64_t cold_rate = 0;
+  const Clock* clock = nullptr;
+  WallTimeMs now_ms() const { return clock != nullptr ? clock->wall_now_ms() : 0; }
   UniqueFunction<void(FileOperation, const std::string&, uint64_t)> trace;
 };
 
@@ -69,6 +71,8 @@ class SimulatedFileSystem::OpenFile final : public File {
   Status write_at(uint64_t position, std::span<const BytesView> parts) override;
   Result<uint64_t> size() const override;
   Status truncate(uint64_t size) override;
+  Result<WallTimeMs> modified_ms() const override;
+  Status set_modified_ms(WallTimeMs time) override;
   Status sync_data() override;
   bool is_cached(uint64_t position, uint64_t length) const override;
   void warm(uint64_t, uint64_t) const override {}

@@ -304,5 +304,14 @@ TEST_F(SimulatedFileSystemTest, DeadMachineAnswersNothing) {
   EXPECT_EQ(content("/a"), "1");
 }
 
+TEST_F(SimulatedFileSystemTest, TimesOfWritingAreAsDurableAsTheContent) {
+  auto file = durable_file("/a", "x");
+  ASSERT_TRUE(file->set_modified_ms(1'000).ok());
+  ASSERT_TRUE(file->sync_data().ok());
+  ASSERT_TRUE(file->set_modified_ms(2'000).ok());
+  files.crash(Unsynced::lost);
+  EXPECT_EQ(*files.open("/a", OpenMode::read).value()->modified_ms(), 1'000);
+}
+
 }  // namespace
 }  // namespace naru

@@ -9,6 +9,7 @@ namespace naru {
 
 SimulatedNode::SimulatedNode(SimulatedWorld& world, std::string host)
     : world_(world), host_(std::move(host)), clock_(world.queue()), disk_(world.random()) {
+  disk_.set_clock(&clock_);
   disk_.set_trace([&trace = world.queue().trace()](FileOperation operation, const std::string& path, uint64_t bytes) {
     trace.mix(static_cast<uint64_t>(operation));
     trace.mix(path);

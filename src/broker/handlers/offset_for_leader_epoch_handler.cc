@@ -1,0 +1,52 @@
+// OffsetForLeaderEpoch: where the records of a leader epoch end, so that clients notice that a log was truncated.
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "kafka_protocol/messages/offset_for_leader_epoch_request.h"
+#include "kafka_protocol/messages/offset_for_leader_epoch_response.h"
+
+namespace naru {
+namespace {
+
+using Wanted = kafka::OffsetForLeaderEpochRequest::OffsetForLeaderPartition;
+using Answer = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
+
+Task<void> look_up(HostedPartition hosted, Wanted wanted, Answer& answer) {
+  if (!hosted) {
+    answer.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
+    co_return;
+  }
+  const auto end = co_await hosted.partition->end_of_epoch(wanted.current_leader_epoch, wanted.leader_epoch);
+  if (end) {
+    answer.leader_epoch = end->epoch;
+    answer.end_offset = end->end_offset;
+  } else {
+    answer.error_code = end.error().code();
+  }
+}
+
+}  // namespace
+
+Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, const RequestContext& context,
+                                              kafka::WireReader& reader) {
+  kafka::OffsetForLeaderEpochRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::OffsetForLeaderEpochResponse response;
+  for (const auto& topic : request.topics) {
+    auto& answered = response.topics.emplace_back();
+    answered.topic = topic.topic;
+    const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);
+    for (const auto& wanted : topic.partitions) {
+      Answer answer{.partition = wanted.partition};
+      if (allowed) {
+        co_await look_up(services.partitions.find(topic.topic, wanted.partition), wanted, answer);
+      } else {
+        answer.error_code = ErrorCode::topic_authorization_failed;
+      }
+      answered.partitions.push_back(std::move(answer));
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,80 @@
+// The start of a PartitionLog: moving it, and letting go of what lies before it.
+#include <algorithm>
+#include <utility>
+
+#include "foundation/assert.h"
+#include "log_storage/checkpoint_file.h"
+#include "log_storage/partition_log.h"
+#include "log_storage/segment.h"
+
+namespace naru {
+
+Result<std::shared_ptr<File>> PartitionLog::note_start(Offset start) {
+  NARU_ASSERT(start <= end_offset(), "{} ends at {} and cannot begin at {}", folder_, end_offset(), start);
+  if (Status status = check_writable(); !status.ok()) return failure(std::move(status));
+  noted_start_ = std::max(noted_start_, start);
+  Status written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
+  if (!written.ok()) return failure(after_failed_write(std::move(written)));
+  return checkpoint_->file();
+}
+
+Status PartitionLog::adopt_start(Offset start, const Status& synced) {
+  if (!synced.ok()) go_offline(synced);
+  NARU_TRY(check_writable());
+  NARU_ASSERT(start <= noted_start_, "start {} of {} was never written down", start, folder_);
+  start_offset_ = std::max(start_offset_, start);
+  if (epochs_.trim_start(start_offset_)) unsynced_.epochs = true;
+  return Status();
+}
+
+RemovedSegments PartitionLog::take_segments_below_start() {
+  RemovedSegments removed{.file_system = &file_system_, .folder = folder_};
+  while (segments_.size() > 1 && segments_.front()->end_offset() <= start_offset_) {
+    const Segment& segment = *segments_.front();
+    for (std::string& path : segment.paths()) {
+      open_files_.forget(path);
+      removed.paths.push_back(std::move(path));
+    }
+    ++removed.segments;
+    removed.bytes += segment.size();
+    segments_.erase(segments_.begin());
+  }
+  return removed;
+}
+
+Status PartitionLog::begin_at_start(WallTimeMs now, RecoveryReport& report) {
+  if (end_offset() >= start_offset_) {
+    if (epochs_.trim_start(start_offset_)) unsynced_.epochs = true;  // of batches that a journal put back
+    return Status();
+  }
+  // What journals hold of the removed offsets is void, too.
+  ++truncations_;
+  durable_ = DurablePrefix(start_offset_);
+  epochs_ = {};
+  NARU_TRY(checkpoint_->write_both_and_sync({start_offset_, start_offset_, truncations_}));
+  for (const auto& segment : segments_) {
+    NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, segment->base_offset()));
+  }
+  segments_.clear();
+  segments_.push_back(std::make_unique<Segment>(open_files_, folder_, start_offset_));
+  NARU_TRY(active().activate(OpenMode::create, now));
+  unsynced_ = {.epochs = true};
+  report.end_offset = start_offset_;
+  return file_system_.sync_directory(folder_);
+}
+
+std::vector<SegmentFacts> PartitionLog::segment_facts() const {
+  std::vector<SegmentFacts> facts;
+  facts.reserve(segments_.size());
+  for (const auto& segment : segments_) {
+    facts.push_back({.base_offset = segment->base_offset(),
+                     .end_offset = segment->end_offset(),
+                     .bytes = segment->size(),
+                     .max_timestamp = segment->max_timestamp().timestamp,
+                     .first_append = segment->first_append_ms(),
+                     .last_append = segment->last_append_ms()});
+  }
+  return facts;
+}
+
+}  // namespace naru
