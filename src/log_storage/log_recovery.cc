@@ -298,7 +298,8 @@ Status LogRecovery::activate_last() {
 
 Status LogRecovery::settle_epochs() {
   const bool something_promised = !promise_ || promise_->durable_end > promise_->log_start_offset;
-  NARU_TRY_ASSIGN(auto settled, settle_epoch_history(file_system_, folder_, std::min(log_.report.start_offset, end_), kept_));
+  NARU_TRY_ASSIGN(auto settled,
+                  settle_epoch_history(file_system_, folder_, std::min(log_.report.start_offset, end_), kept_));
   log_.epochs = std::move(settled.history);
   log_.report.epochs_rebuilt = settled.rebuilt && something_promised;
   return Status();
