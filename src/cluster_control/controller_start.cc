@@ -8,6 +8,15 @@
 #include "foundation/assert.h"
 
 namespace naru {
+namespace {
+
+// A broker has to be able to start on a full disk: to delete something.
+Transaction with_reserve(Transaction transaction) {
+  transaction.may_use_reserve = true;
+  return transaction;
+}
+
+}  // namespace
 
 ClaimControllerPlanner::ClaimControllerPlanner(BrokerId controller_id, Uuid new_cluster_id)
     : controller_id_(controller_id), new_cluster_id_(new_cluster_id) {}
@@ -26,7 +35,7 @@ std::optional<Transaction> ClaimControllerPlanner::plan(const MetadataImage& ima
   MetadataDraft draft(image);
   const bool fits = draft.merge(std::move(change));
   NARU_ASSERT(fits, "two small keys do not fit into a transaction");
-  return std::move(draft).finish();
+  return with_reserve(std::move(draft).finish());
 }
 
 void ClaimControllerPlanner::abandon(const Status& status) {
@@ -56,7 +65,7 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
     status_ = Status(ErrorCode::invalid_argument, "the list of listeners is too long");
     return std::nullopt;
   }
-  return std::move(draft).finish();
+  return with_reserve(std::move(draft).finish());
 }
 
 void RegisterBrokerPlanner::abandon(const Status& status) {

@@ -31,6 +31,7 @@ class DeleteTopicsPlanner final : public ItemPlanner<TopicReference, DeleteTopic
 
  private:
   void begin_step() override { planned_.clear(); }
+  bool may_use_reserve() const override { return true; }
   DeleteTopicResult plan_item(const MetadataImage& image, const MetadataDraft& draft, TopicReference& reference,
                               MetadataChange& change) override;
   DeleteTopicResult failed_item(const TopicReference& reference, const Status& status) const override;
@@ -57,6 +58,7 @@ class ConfirmDeletionsPlanner final : public ItemPlanner<DeletionConfirmation, D
   ConfirmDeletionsPlanner(BrokerId broker, std::vector<DeletionConfirmation> topics);
 
  private:
+  bool may_use_reserve() const override { return true; }
   DeletionConfirmationResult plan_item(const MetadataImage& image, const MetadataDraft& draft,
                                        DeletionConfirmation& confirmation, MetadataChange& change) override;
   DeletionConfirmationResult failed_item(const DeletionConfirmation& confirmation, const Status& status) const override;

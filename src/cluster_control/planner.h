@@ -53,7 +53,9 @@ class ItemPlanner : public Planner {
       step_.push_back(std::move(result));
     }
     if (draft.empty()) return std::nullopt;
-    return std::move(draft).finish();
+    Transaction transaction = std::move(draft).finish();
+    transaction.may_use_reserve = may_use_reserve();
+    return transaction;
   }
 
   void committed() override {
@@ -77,6 +79,8 @@ class ItemPlanner : public Planner {
 
   const std::vector<Item>& items() const { return items_; }
   virtual void begin_step() {}
+  // Whether this is done even when the disk is full, because it gives room back.
+  virtual bool may_use_reserve() const { return false; }
   // Fills `change` if the result is ok and something has to be changed. May note in `item` what a retry has to know.
   virtual ItemResult plan_item(const MetadataImage& image, const MetadataDraft& draft, Item& item,
                                MetadataChange& change) = 0;

@@ -5,7 +5,7 @@
 // and a key that was deleted and made again may show an old version (never delete what is compared).
 //
 // ErrorCode::unavailable means *outcome unknown*: the transaction may have happened or may still happen. Read again
-// before retrying. ErrorCode::version_conflict and invalid_argument mean that nothing happened.
+// before retrying. ErrorCode::version_conflict, invalid_argument and disk_full mean that nothing happened.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,9 @@ struct Transaction {
   std::vector<Compare> compares;
   std::vector<Put> puts;
   std::vector<std::string> deletes;  // of an absent key: does nothing
+  // What gives room back, or is needed to get there: deletions, taking office. A store whose disk is full still takes
+  // these, as far as its reserve goes.
+  bool may_use_reserve = false;
 
   size_t operation_count() const { return compares.size() + puts.size() + deletes.size(); }
   // What is held against kMaxTransactionBytes: keys, values and a flat overhead for each operation.

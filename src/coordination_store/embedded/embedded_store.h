@@ -4,7 +4,10 @@
 // together and share the next one (group commit). Every answer, reads and conflicts included, waits until what it is
 // based on is durable, so nobody acts on what a power cut would take back.
 //
-// A failed write or sync is final: the store goes offline (unavailable, session expired) until it is opened again.
+// A failed write or sync is final: the store goes offline (unavailable, session expired) until it is opened again. A
+// full disk is no such failure: a transaction is accepted only when there is room in the log for it, so on a full disk
+// transactions are refused (disk_full), but those that may use the reserve go on as long as it lasts, and all of them
+// when there is space again.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +35,9 @@ struct EmbeddedStoreOptions {
   StoreExpectation expectation = StoreExpectation::may_be_new;
   // A snapshot is taken when the log is larger than this and than the snapshot before.
   uint64_t snapshot_log_bytes = 4u << 20;
+  // Room in the log for transactions that may use the reserve when the disk is full, and how much more is made at once.
+  uint64_t reserve_bytes = 1u << 20;
+  uint64_t room_step_bytes = 256u << 10;
   // Transactions that would make the contents larger are refused with out_of_memory_budget.
   uint64_t max_state_bytes = 256u << 20;
 };
@@ -58,8 +64,15 @@ class EmbeddedStore final : public CoordinationStore {
   struct Job {
     Bytes round;
     uint64_t round_number = 0;
+    uint64_t room = 0;        // to be there behind the round
+    uint64_t least_room = 0;  // if that cannot be had
     std::optional<StoreState> snapshot;
     LogHeader next_log;
+  };
+  // Waits until it is known whether there is room for it.
+  struct WaitingTransaction {
+    Transaction transaction;
+    OneShot<Result<Versions>>* answer;
   };
   struct WaitingAnswer {
     uint64_t round = 0;  // released when this round is durable
@@ -71,16 +84,22 @@ class EmbeddedStore final : public CoordinationStore {
   // Inside the strand.
   void accept(Transaction transaction, OneShot<Result<Versions>>& answer);
   Status check_acceptable(const Transaction& transaction) const;
+  uint64_t room_needed(const Transaction& transaction) const;
+  uint64_t room_wanted() const;
+  uint64_t least_room_wanted() const;
+  void answer_waiting_transactions(const Status& room_made);
   void answer_when_durable(UniqueFunction<void(const Status&)> release);
   void start_job();
   Job make_job();
   void on_round_durable(const Status& status);
-  void on_worker_free(const Status& status);
+  void on_worker_free(const Status& status, const Status& room_made, uint64_t room);
   void go_offline(const Status& reason);
   void note_changes(const Transaction& transaction);
 
   // On a worker.
   void run_job(Job job);
+  // The status of the store: a snapshot or log that could not be written aside changes nothing.
+  Status take_snapshot(const Job& job);
 
   template <class Value, class Read>
   Task<Result<Value>> read(Read read);
@@ -101,6 +120,9 @@ class EmbeddedStore final : public CoordinationStore {
   uint64_t started_round_;   // the last one that was given to the worker
   uint64_t accepted_round_;  // the round that holds the newest accepted transaction
   uint64_t snapshot_retry_bytes_ = 0;
+  uint64_t room_;  // in the log behind the last round that was given to the worker
+  std::deque<WaitingTransaction> waiting_for_room_;
+  bool full_ = false;  // the last attempt to make room failed
   bool worker_busy_ = false;
   Status offline_;
   bool closing_ = false;

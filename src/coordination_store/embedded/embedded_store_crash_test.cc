@@ -122,8 +122,10 @@ class CrashWorld {
     process_.reset();
     process_ = node_.start();
     const Seams seams = process_->seams();
-    return run_in(world_, EmbeddedStore::open(seams.files, seams.scheduler, seams.random,
-                                              {.folder = "/metadata", .snapshot_log_bytes = 2000}));
+    return run_in(
+        world_, EmbeddedStore::open(
+                    seams.files, seams.scheduler, seams.random,
+                    {.folder = "/metadata", .snapshot_log_bytes = 2000, .reserve_bytes = 700, .room_step_bytes = 300}));
   }
   SimulatedWorld& world() { return world_; }
   SimulatedNode& node() { return node_; }

@@ -189,5 +189,152 @@ TEST(EmbeddedStore, RefusesTransactionsBeyondItsMemoryAndStillTakesDeletes) {
   EXPECT_TRUE(run_in(world, store->close()).ok());
 }
 
+class FullDisk : public testing::Test {
+ protected:
+  void open() {
+    process_ = node_.start();
+    const Seams seams = process_->seams();
+    auto opened = run(EmbeddedStore::open(
+        seams.files, seams.scheduler, seams.random,
+        {.folder = "/metadata", .snapshot_log_bytes = 40000, .reserve_bytes = 30000, .room_step_bytes = 5000}));
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    store_ = std::move(*opened);
+  }
+  template <class T>
+  T run(Task<T> task) {
+    return run_in(world_, std::move(task));
+  }
+  Status put(std::string key, size_t bytes = 100) {
+    const auto done = run(store_->commit({.puts = {text_put(std::move(key), std::string(bytes, 'x'))}}));
+    return done ? Status() : done.error();
+  }
+  Status remove(std::string key) {
+    const auto done = run(store_->commit({.deletes = {std::move(key)}, .may_use_reserve = true}));
+    return done ? Status() : done.error();
+  }
+  bool has(const std::string& key) { return run(store_->get(key))->has_value(); }
+  void fill_disk() {
+    const auto space = node_.disk().space("/metadata");
+    node_.disk().set_capacity(space->total_bytes - space->free_bytes);
+  }
+  void free_disk() { node_.disk().set_capacity(UINT64_MAX); }
+  void restart(bool power_cut) {
+    store_.reset();
+    process_.reset();
+    power_cut ? node_.crash() : node_.kill();
+    open();
+  }
+  // Until the step that is there anyway is used up.
+  int put_until_refused() {
+    for (int count = 0;; ++count) {
+      const Status status = put("filler" + std::to_string(count));
+      if (status.ok()) continue;
+      EXPECT_EQ(status.code(), ErrorCode::disk_full) << status.to_string();
+      return count;
+    }
+  }
+
+  SimulatedWorld world_{4711};
+  SimulatedNode& node_ = world_.add_node("broker");
+  std::unique_ptr<SimulatedProcess> process_;
+  std::unique_ptr<EmbeddedStore> store_;
+};
+
+TEST_F(FullDisk, DeletesGoOnOthersAreRefusedAndAllGoOnWhenThereIsSpace) {
+  open();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(put("key" + std::to_string(i)).ok());
+  fill_disk();
+  EXPECT_LT(put_until_refused(), 100);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(remove("key" + std::to_string(i)).ok());
+  EXPECT_FALSE(has("key0"));
+  EXPECT_EQ(put("more").code(), ErrorCode::disk_full) << "what was deleted is for deletions";
+  EXPECT_EQ(run(store_->session()).state, SessionState::connected);
+  free_disk();
+  EXPECT_TRUE(put("more").ok());
+  restart(true);
+  EXPECT_TRUE(has("more"));
+  EXPECT_FALSE(has("key4"));
+  EXPECT_TRUE(run(store_->close()).ok());
+}
+
+TEST_F(FullDisk, TheReserveEndsWithARefusalAndNotOffline) {
+  open();
+  ASSERT_TRUE(put("key").ok());
+  fill_disk();
+  ErrorCode code = ErrorCode::none;
+  int deletes = 0;
+  for (; code == ErrorCode::none && deletes < 1000; ++deletes) code = remove("absent" + std::to_string(deletes)).code();
+  EXPECT_EQ(code, ErrorCode::disk_full);
+  EXPECT_GT(deletes, 20);
+  free_disk();
+  EXPECT_TRUE(remove("key").ok());
+  EXPECT_TRUE(put("key").ok());
+  EXPECT_TRUE(run(store_->close()).ok());
+}
+
+TEST_F(FullDisk, TheReserveIsThereAfterARestartOnAFullDisk) {
+  for (const bool power_cut : {false, true}) {
+    free_disk();
+    open();
+    ASSERT_TRUE(put("key").ok());
+    ASSERT_TRUE(put("other").ok());
+    fill_disk();
+    restart(power_cut);
+    put_until_refused();
+    EXPECT_TRUE(remove("key").ok());
+    EXPECT_FALSE(has("key"));
+    EXPECT_TRUE(has("other"));
+    store_.reset();
+    process_.reset();
+    node_.kill();
+  }
+}
+
+TEST_F(FullDisk, ASnapshotThatFindsNoSpaceLeavesTheLogInUse) {
+  open();
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(put("key" + std::to_string(i)).ok());
+  fill_disk();
+  put_until_refused();
+  for (int i = 0; i < 150; ++i) EXPECT_TRUE(remove("key" + std::to_string(i)).ok()) << i;
+  restart(true);
+  EXPECT_FALSE(has("key7"));
+  free_disk();
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(put("key" + std::to_string(i)).ok()) << "snapshots work again";
+  restart(true);
+  EXPECT_TRUE(has("key99"));
+  EXPECT_TRUE(run(store_->close()).ok());
+}
+
+Task<void> commit_and_note(CoordinationStore& store, std::string key, std::vector<Status>& results) {
+  const auto done = co_await store.commit({.puts = {text_put(std::move(key), std::string(100, 'x'))}});
+  results.push_back(done ? Status() : done.error());
+}
+
+Task<std::vector<Status>> commit_many(CoordinationStore& store, int count) {
+  std::vector<Status> results;
+  TaskGroup group;
+  for (int i = 0; i < count; ++i) group.spawn(commit_and_note(store, "many" + std::to_string(i), results));
+  co_await group.join();
+  co_return results;
+}
+
+TEST_F(FullDisk, WhatWasRefusedIsNotThereAndWhatWasAcceptedIs) {
+  open();
+  ASSERT_TRUE(put("first").ok());
+  fill_disk();
+  const auto results = run(commit_many(*store_, 400));
+  ASSERT_EQ(results.size(), 400u);
+  size_t accepted = 0;
+  for (const Status& status : results) {
+    accepted += status.ok() ? 1 : 0;
+    EXPECT_TRUE(status.ok() || status.code() == ErrorCode::disk_full) << status.to_string();
+  }
+  EXPECT_LT(accepted, 400u);
+  EXPECT_EQ(run(store_->list(""))->size(), accepted + 1);
+  restart(true);
+  EXPECT_EQ(run(store_->list(""))->size(), accepted + 1);
+  EXPECT_TRUE(run(store_->close()).ok());
+}
+
 }  // namespace
 }  // namespace naru

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSnapshotName = "snapshot";
 constexpr std::string_view kLogPrefix = "log-";
+constexpr uint64_t kZerosAtOnce = 256u << 10;
 constexpr uint64_t kMaxFileBytes = 1u << 30;  // far above what a store may hold; a larger file is not ours
 
 std::string log_name(uint64_t first_round) {
@@ -78,7 +79,8 @@ Result<StoreFolder::Opened> StoreFolder::open(FileSystem& files, Random& random,
   if (has_snapshot(entries)) return failure(refuse_missing(opened->folder_, "a snapshot and no log"));
   if (expectation == StoreExpectation::must_exist) return failure(refuse_missing(opened->folder_, "no log"));
   StoreRecovery fresh{.log = {random.next(), 1}, .log_end = kLogHeaderBytes, .last_round_begin = kLogHeaderBytes};
-  NARU_TRY(opened->start_log(fresh.log));
+  NARU_TRY(opened->prepare_log(fresh.log, 0));
+  NARU_TRY(opened->start_prepared_log());
   return Opened{std::move(opened), std::move(fresh)};
 }
 
@@ -102,10 +104,12 @@ Result<StoreRecovery> StoreFolder::recover(bool has_snapshot) {
 Status StoreFolder::make_durable(const StoreRecovery& recovery) {
   NARU_TRY_ASSIGN(log_, files_->open(path_of(log_name_), OpenMode::write));
   log_end_ = recovery.log_end;
+  NARU_TRY_ASSIGN(file_end_, log_->size());
   if (recovery.bytes_cut > 0) {
     log_warn("coordination_store", "{}: cut {} bytes of a round whose write was never completed, behind round {}",
              log_->path(), recovery.bytes_cut, recovery.last_round);
-    NARU_TRY(log_->truncate(recovery.log_end));
+    // Not cut off: on a full disk the room would be gone.
+    NARU_TRY(write_zeros(*log_, log_end_, log_end_ + recovery.bytes_cut));
   }
   // The last round may be in the page cache only, of a process whose sync failed: a sync of clean pages would not write
   // it. Written again it is dirty, and the same bytes cannot be torn.
@@ -130,6 +134,28 @@ Status StoreFolder::append(BytesView round) {
   NARU_TRY(log_->write_at(log_end_, round));
   NARU_TRY(log_->sync_data());
   log_end_ += round.size();
+  file_end_ = std::max(file_end_, log_end_);
+  return {};
+}
+
+Status StoreFolder::make_room(uint64_t bytes) {
+  if (room() >= bytes) return {};
+  const uint64_t end = log_end_ + bytes;
+  if (const Status status = write_zeros(*log_, file_end_, end); !status.ok()) {
+    ignore(log_->truncate(file_end_));  // what was written of it is not kept from others
+    return status;
+  }
+  file_end_ = end;
+  return {};
+}
+
+Status StoreFolder::write_zeros(File& file, uint64_t begin, uint64_t end) {
+  const Bytes zeros(std::min<uint64_t>(end - begin, kZerosAtOnce));
+  while (begin < end) {
+    const auto count = static_cast<size_t>(std::min<uint64_t>(end - begin, zeros.size()));
+    NARU_TRY(file.write_at(begin, BytesView(zeros).first(count)));
+    begin += count;
+  }
   return {};
 }
 
@@ -140,13 +166,34 @@ Status StoreFolder::write_snapshot(const StoreState& state, uint64_t round) {
   return {};
 }
 
-Status StoreFolder::start_log(LogHeader header) {
+Status StoreFolder::prepare_log(LogHeader header, uint64_t room) {
   const Bytes content = encode_log_header(header);
   const std::string name = log_name(header.first_round);
-  NARU_TRY(replace_file(*files_, folder_, name, content));
-  NARU_TRY_ASSIGN(log_, files_->open(path_of(name), OpenMode::write));
-  log_name_ = name;
-  log_end_ = content.size();
+  const std::string aside = path_of(name) + ".tmp";
+  const Status status = [&]() -> Status {
+    NARU_TRY_ASSIGN(const auto file, files_->open(aside, OpenMode::create));
+    NARU_TRY(file->truncate(0));
+    NARU_TRY(file->write_at(0, content));
+    NARU_TRY(write_zeros(*file, content.size(), content.size() + room));
+    return file->sync_data();
+  }();
+  if (!status.ok()) {
+    ignore(files_->remove_file(aside));
+    return status;
+  }
+  prepared_name_ = name;
+  prepared_log_end_ = content.size();
+  prepared_file_end_ = content.size() + room;
+  return {};
+}
+
+Status StoreFolder::start_prepared_log() {
+  NARU_TRY(files_->rename(path_of(prepared_name_) + ".tmp", path_of(prepared_name_)));
+  NARU_TRY(files_->sync_directory(folder_));
+  NARU_TRY_ASSIGN(log_, files_->open(path_of(prepared_name_), OpenMode::write));
+  log_name_ = prepared_name_;
+  log_end_ = prepared_log_end_;
+  file_end_ = prepared_file_end_;
   return remove_leftovers();
 }
 

@@ -18,14 +18,21 @@ Status damaged_middle(const StoreFile& log, uint64_t position, uint64_t round) {
                log.path, position, round);
 }
 
+// Without the zeros at the end, which are room for later rounds. A round may also end in zeros of its own.
+BytesView without_trailing_zeros(BytesView content) {
+  size_t size = content.size();
+  while (size > 0 && content[size - 1] == std::byte{0}) --size;
+  return content.first(size);
+}
+
 // Whether anything behind `position` shows that the damaged round there had been synced: a later round was begun.
-bool has_later_round(const StoreFile& log, const LogHeader& header, uint64_t position, uint64_t damaged_round) {
-  if (const auto damaged = view_round(log.content, position, header.log_id)) {
-    if (damaged->round != damaged_round || damaged->end < log.content.size()) return true;
+bool has_later_round(BytesView written, const LogHeader& header, uint64_t position, uint64_t damaged_round) {
+  if (const auto damaged = view_round(written, position, header.log_id)) {
+    if (damaged->round != damaged_round || damaged->end < written.size()) return true;
   }
-  if (log.content.size() - position > kRoundHeaderBytes + kMaxRoundBytes) return true;
-  for (uint64_t at = position + 1; at + kRoundHeaderBytes <= log.content.size(); ++at) {
-    const auto later = view_round(log.content, at, header.log_id);
+  if (written.size() - position > kRoundHeaderBytes + kMaxRoundBytes) return true;
+  for (uint64_t at = position + 1; at + kRoundHeaderBytes <= written.size(); ++at) {
+    const auto later = view_round(written, at, header.log_id);
     if (later && later->round > damaged_round) return true;
   }
   return false;
@@ -47,10 +54,11 @@ Status replay(StoreRecovery& recovery, const StoreFile& log) {
   uint64_t position = kLogHeaderBytes;
   uint64_t expected = recovery.log.first_round;
   recovery.last_round_begin = position;
-  while (position < log.content.size()) {
+  const BytesView written = without_trailing_zeros(log.content);
+  while (position < written.size()) {
     const auto round = view_round(log.content, position, recovery.log.log_id);
     if (!round || !round->body_intact || round->round != expected) {
-      if (has_later_round(log, recovery.log, position, expected)) return damaged_middle(log, position, expected);
+      if (has_later_round(written, recovery.log, position, expected)) return damaged_middle(log, position, expected);
       break;
     }
     if (expected > recovery.last_round) NARU_TRY(apply_round(recovery, *round, log));
@@ -63,7 +71,7 @@ Status replay(StoreRecovery& recovery, const StoreFile& log) {
                  expected - 1, recovery.last_round);
   }
   recovery.log_end = position;
-  recovery.bytes_cut = log.content.size() - position;
+  recovery.bytes_cut = position < written.size() ? written.size() - position : 0;
   if (expected == recovery.log.first_round) recovery.last_round_begin = position;
   return {};
 }

@@ -1,7 +1,7 @@
 // From bytes to state: what the embedded store decides when it is opened. No I/O.
 //
 //   at the first position where no intact round stands       decision
-//   nothing: the file ends there                              keep
+//   nothing: the file ends there, or has only zeros           keep; the zeros are room for later rounds
 //   bytes, and no trace of a later round behind them          cut: a round whose sync never returned
 //   a round, or its trace, behind the damage                  refuse: what is damaged was once durable
 //
@@ -28,7 +28,7 @@ struct StoreRecovery {
   LogHeader log;
   uint64_t log_end = 0;           // where the next round goes
   uint64_t last_round_begin = 0;  // position of the last intact round; log_end when there is none
-  uint64_t bytes_cut = 0;         // behind log_end
+  uint64_t bytes_cut = 0;         // behind log_end, zeros at the end of the file not counted
 };
 
 // `log` is the newest one. corrupt_data or unsupported_format, with the file and what to do about it.

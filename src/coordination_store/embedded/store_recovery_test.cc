@@ -55,17 +55,42 @@ TEST(StoreRecovery, CutsATornTailAtEveryLengthAndReportsTheBytes) {
     ASSERT_TRUE(recovery) << size;
     EXPECT_EQ(recovery->last_round, 2u);
     EXPECT_EQ(recovery->log_end, third);
-    EXPECT_EQ(recovery->bytes_cut, size - third);
+    size_t written = size;
+    while (log[written - 1] == std::byte{0}) --written;
+    EXPECT_EQ(recovery->bytes_cut, written > third ? written - third : 0);
   }
 }
 
-TEST(StoreRecovery, CutsATailOfZeros) {
+TEST(StoreRecovery, ATailOfZerosIsRoomForLaterRounds) {
   Bytes log = log_of(1, 2);
   const size_t end = log.size();
-  log.resize(end + 3000);
-  const auto recovery = recover_log(log);
-  ASSERT_TRUE(recovery);
-  EXPECT_EQ(recovery->bytes_cut, 3000u);
+  for (const size_t zeros : {size_t{1}, size_t{3000}, kMaxRoundBytes + 100'000}) {
+    log.resize(end + zeros);
+    const auto recovery = recover_log(log);
+    ASSERT_TRUE(recovery) << recovery.error().to_string();
+    EXPECT_EQ(recovery->last_round, 2u);
+    EXPECT_EQ(recovery->log_end, end);
+    EXPECT_EQ(recovery->bytes_cut, 0u);
+  }
+}
+
+TEST(StoreRecovery, ATornRoundBeforeZerosIsCutAndALaterRoundBehindZerosIsRefused) {
+  const Bytes log = log_of(1, 3);
+  const size_t second = log_of(1, 1).size(), third = log_of(1, 2).size();
+  Bytes torn = log;
+  torn[third + 40] = std::byte{0x55};
+  torn.resize(log.size() + 5000);
+  const auto recovery = recover_log(torn);
+  ASSERT_TRUE(recovery) << recovery.error().to_string();
+  EXPECT_EQ(recovery->last_round, 2u);
+  EXPECT_EQ(recovery->log_end, third);
+  EXPECT_GT(recovery->bytes_cut, 0u);
+  EXPECT_LE(recovery->bytes_cut, log.size() - third);
+
+  Bytes holed = log;
+  std::fill(holed.begin() + static_cast<ptrdiff_t>(second), holed.begin() + static_cast<ptrdiff_t>(third),
+            std::byte{0});
+  EXPECT_EQ(recover_log(holed).error().code(), ErrorCode::corrupt_data);
 }
 
 TEST(StoreRecovery, AFlippedBitIsRefusedOrCutsTheLastRoundAndIsNeverSilentlyWrong) {
