@@ -16,6 +16,8 @@ using ApiHandler = Task<Response>(const BrokerServices&, const RequestContext&, 
 
 ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, handle_api_versions,
     handle_create_topics, handle_delete_topics, handle_delete_records, handle_init_producer_id,
-    handle_offset_for_leader_epoch, handle_describe_producers;
+    handle_offset_for_leader_epoch, handle_describe_configs, handle_alter_configs, handle_describe_log_dirs,
+    handle_create_partitions, handle_incremental_alter_configs, handle_describe_cluster, handle_describe_producers,
+    handle_list_config_resources, handle_describe_topic_partitions;
 
 }  // namespace naru

@@ -16,6 +16,9 @@ enum class Operation : int8_t {
   remove = 6,
   alter = 7,
   describe = 8,
+  cluster_action = 9,
+  describe_configs = 10,
+  alter_configs = 11,
   idempotent_write = 12,
 };
 enum class ResourceType : int8_t { topic = 2, group = 3, cluster = 4 };
@@ -28,6 +31,10 @@ class Authorizer {
   virtual bool authorize(const RequestContext& context, Operation operation, ResourceType type,
                          std::string_view resource) const = 0;
 };
+
+// As a response carries it: a bit for each operation on the resource that is allowed.
+int32_t authorized_operations(const Authorizer& authorizer, const RequestContext& context, ResourceType type,
+                              std::string_view resource);
 
 class AllowAll final : public Authorizer {
  public:

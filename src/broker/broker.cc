@@ -1,6 +1,7 @@
 #include "broker/broker.h"
 
 #include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "async/task_group.h"
@@ -75,6 +76,7 @@ struct Broker::Parts {
   Parts(Seams s, BrokerConfig c)
       : seams(s),
         config(std::move(c)),
+        live_config(config),
         memory(config.memory_budget_bytes),
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
@@ -83,6 +85,9 @@ struct Broker::Parts {
 
   Seams seams;
   const BrokerConfig config;
+  LiveConfig live_config;
+  std::mutex obey_mutex;
+  LogLevel obeyed_log_level = config.log_level;
   MetricsRegistry metrics;
   MemoryBudget memory;
   std::vector<GaugeCallback> memory_gauges;
@@ -110,6 +115,7 @@ struct Broker::Parts {
   Task<Status> start_controller();
   Status open_doors();
   Task<void> follow_metadata(MetadataImagePtr image);
+  void obey_config();
   Task<void> confirm_deletions(std::vector<Uuid> topics);
 };
 
@@ -154,8 +160,8 @@ Task<Status> Broker::Parts::open_storage() {
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
-  keeper =
-      std::make_unique<PartitionKeeper>(seams, config, metrics, open_files, hosted, std::move(directories), producers);
+  keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, hosted,
+                                             std::move(directories), producers);
   NARU_CO_TRY(co_await keeper->list_folders());
   NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
   co_return Status();
@@ -178,9 +184,19 @@ Task<Status> Broker::Parts::start_controller() {
 }
 
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+  if (live_config.follow(*image)) obey_config();
   std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
   // The controller is waiting for us, so it cannot be told here.
   if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
+}
+
+// What is not looked up at every use is told here.
+void Broker::Parts::obey_config() {
+  const std::scoped_lock lock(obey_mutex);
+  const auto current = live_config.current();
+  if (std::exchange(obeyed_log_level, current->log_level) != current->log_level) set_log_level(current->log_level);
+  if (dispatcher) dispatcher->set_slow_request(current->slow_request);
+  if (server) server->set_limits(server_limits(*current));
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
@@ -193,18 +209,25 @@ Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
 
 Status Broker::Parts::open_doors() {
   services.emplace(BrokerServices{.config = config,
+                                  .live_config = live_config,
                                   .clock = seams.clock,
                                   .scheduler = seams.scheduler,
+                                  .files = seams.files,
                                   .partitions = hosted,
                                   .authorizer = authorizer,
                                   .throttle = throttle,
                                   .metadata = metadata,
                                   .controller = *controller,
                                   .producer_ids = producer_ids,
+                                  .keeper = *keeper,
                                   .watcher_ids = watcher_ids});
-  dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
-  server = std::make_unique<ConnectionServer>(seams, memory, metrics, *dispatcher, connection_settings(config),
-                                              server_limits(config));
+  {
+    const std::scoped_lock lock(obey_mutex);
+    dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
+    server = std::make_unique<ConnectionServer>(seams, memory, metrics, *dispatcher, connection_settings(config),
+                                                server_limits(config));
+  }
+  obey_config();
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });
   for (const ListenerConfig& listener : config.listeners) {

@@ -6,27 +6,33 @@
 
 #include "broker/authorizer.h"
 #include "broker/hosted_partitions.h"
+#include "broker/live_config.h"
 #include "broker/throttle.h"
 #include "configuration/broker_config.h"
 #include "platform/clock.h"
+#include "platform/file_system.h"
 #include "platform/scheduler.h"
 
 namespace naru {
 
 class ControllerShell;
 class MetadataPublisher;
+class PartitionKeeper;
 class ProducerIdPool;
 
 struct BrokerServices {
-  const BrokerConfig& config;
+  const BrokerConfig& config;     // what the broker was started with: for keys that are read at a restart
+  const LiveConfig& live_config;  // for keys that take effect at once; costs a lock, so not for every message
   Clock& clock;
   Scheduler& scheduler;
+  FileSystem& files;
   HostedPartitions& partitions;
   const Authorizer& authorizer;
   Throttle& throttle;
   const MetadataPublisher& metadata;
   ControllerShell& controller;
   ProducerIdPool& producer_ids;
+  const PartitionKeeper& keeper;
   std::atomic<uint64_t>& watcher_ids;
 
   uint64_t next_watcher_id() const { return watcher_ids.fetch_add(1, std::memory_order_relaxed); }

@@ -73,12 +73,28 @@ size_t HostedPartitions::offline_count() const {
   return count;
 }
 
-std::vector<std::shared_ptr<Partition>> HostedPartitions::all() const {
+Status HostedPartitions::why_unmade(const Uuid& topic_id) const {
   const std::scoped_lock lock(mutex_);
+  const auto topic = by_id_.find(topic_id);
+  if (topic == by_id_.end()) return {};
+  for (const auto& [index, hosted] : topic->second.partitions) {
+    if (hosted.unmade) return hosted.offline_reason;
+  }
+  return {};
+}
+
+std::vector<std::shared_ptr<Partition>> HostedPartitions::all() const {
   std::vector<std::shared_ptr<Partition>> result;
+  for (HostedPartition& hosted : all_hosted()) result.push_back(std::move(hosted.partition));
+  return result;
+}
+
+std::vector<HostedPartition> HostedPartitions::all_hosted() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<HostedPartition> result;
   for (const auto& [id, topic] : by_id_) {
     for (const auto& [index, hosted] : topic.partitions) {
-      if (hosted) result.push_back(hosted.partition);
+      if (hosted) result.push_back(hosted);
     }
   }
   return result;

@@ -17,7 +17,9 @@ namespace naru {
 struct HostedPartition {
   std::shared_ptr<Partition> partition;
   std::shared_ptr<const TopicConfig> config;
-  Status offline_reason;  // it belongs here, but its log could not be opened
+  Status offline_reason;     // it belongs here, but its log could not be opened
+  bool unmade = false;       // nor could its folder be created
+  std::string_view log_dir;  // the path of its LogDirectory, which outlives every request
 
   explicit operator bool() const { return partition != nullptr; }
   // What a client is told when there is no partition: `unknown` if it does not belong here.
@@ -40,8 +42,11 @@ class HostedPartitions {
 
   // Those that belong here and are not served, because their log could not be opened or went offline.
   size_t offline_count() const;
+  // Why a partition of this topic has no folder here; ok when all of those that belong here have one.
+  Status why_unmade(const Uuid& topic_id) const;
   // Those that are served.
   std::vector<std::shared_ptr<Partition>> all() const;
+  std::vector<HostedPartition> all_hosted() const;
 
  private:
   struct Topic {

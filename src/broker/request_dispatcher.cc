@@ -28,7 +28,15 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::delete_records, handle_delete_records},
     HandlerRow{kafka::ApiKey::init_producer_id, handle_init_producer_id},
     HandlerRow{kafka::ApiKey::offset_for_leader_epoch, handle_offset_for_leader_epoch},
+    HandlerRow{kafka::ApiKey::describe_configs, handle_describe_configs},
+    HandlerRow{kafka::ApiKey::alter_configs, handle_alter_configs},
+    HandlerRow{kafka::ApiKey::describe_log_dirs, handle_describe_log_dirs},
+    HandlerRow{kafka::ApiKey::create_partitions, handle_create_partitions},
+    HandlerRow{kafka::ApiKey::incremental_alter_configs, handle_incremental_alter_configs},
+    HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::list_config_resources, handle_list_config_resources},
+    HandlerRow{kafka::ApiKey::describe_topic_partitions, handle_describe_topic_partitions},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");

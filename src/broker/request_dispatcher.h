@@ -20,6 +20,9 @@ class RequestDispatcher final : public RequestProcessor {
 
   void process(Request request) override { tasks_.spawn(handle(std::move(request))); }
 
+  // Any thread.
+  void set_slow_request(Duration threshold) { slow_requests_.set_threshold(threshold); }
+
   // Returns when every request has been answered. No process() afterwards.
   Task<void> drain() { return tasks_.join(); }
 

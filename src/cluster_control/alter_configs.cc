@@ -3,72 +3,162 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <fmt/format.h>
+
+#include "cluster_control/effective_config.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
 
 namespace naru {
 namespace {
 
-// Whether topics take their default from this broker key: such a key is looked up whenever a topic's configuration is.
-bool is_topic_default(std::string_view name) {
-  return std::ranges::any_of(topic_config_definitions(), [name](const ConfigDefinition& topic) {
-    const auto synonyms = topic.synonyms.view();
-    return std::ranges::find(synonyms, name, &ConfigSynonym::broker_key) != synonyms.end();
-  });
-}
-
-Status validate_broker_change(std::string_view name, const std::optional<std::string>& value) {
-  const ConfigDefinition* definition = find_broker_config(name);
-  if (definition == nullptr) return error(ErrorCode::invalid_config, "there is no broker configuration {}", name);
-  if (!value) return {};
-  if (definition->effect == ConfigEffect::at_restart && !is_topic_default(definition->name)) {
-    return error(ErrorCode::invalid_config, "{} is read when the broker starts: set it in its configuration file",
-                 name);
-  }
-  return validate_value(*definition, *value);
-}
-
-Status validate_topic_change(std::string_view name, const std::optional<std::string>& value) {
-  if (value) return validate_topic_config(name, *value);
-  if (find_topic_config(name) != nullptr) return {};
-  return error(ErrorCode::invalid_config, "there is no topic configuration {}", name);
-}
-
-// Where a resource's configuration is stored, and what it is now.
-struct StoredConfigs {
+// A resource that is being changed: where it is stored, what is set now, and what its keys mean.
+struct Target {
   std::string key;
   ConfigOverrides configs;
+  ConfigScope scope;
+  // What a key has without being set here, for lists that are appended to; and the check of all values together.
+  ConfigValues inherited;
+  BrokerConfig broker;
 };
 
-Result<StoredConfigs> find_topic_configs(const MetadataImage& image, const std::string& name) {
+const ConfigDefinition* find_definition(ConfigScope scope, std::string_view name) {
+  switch (scope) {
+    case ConfigScope::topic:
+      return find_topic_config(name);
+    case ConfigScope::broker:
+      return find_broker_config(name);
+    case ConfigScope::group:
+      return find_group_config(name);
+  }
+  return nullptr;
+}
+
+Status validate(ConfigScope scope, std::string_view name, std::string_view value) {
+  switch (scope) {
+    case ConfigScope::topic:
+      return validate_topic_config(name, value);
+    case ConfigScope::broker:
+      return validate_dynamic_config(name, value);
+    case ConfigScope::group:
+      return validate_group_config(name, value);
+  }
+  return {};
+}
+
+Result<Target> find_topic(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
   const TopicMetadata* topic = image.find_topic(std::string_view(name));
   if (topic == nullptr) return failure(ErrorCode::unknown_topic_or_partition, "there is no topic {}", name);
-  return StoredConfigs{metadata_keys::topic_configs(name), topic->configs};
+  BrokerConfig broker = effective_broker_config(config, image);
+  ConfigValues inherited = resolve_topic_values(broker, {});
+  return Target{metadata_keys::topic_configs(name), topic->configs, ConfigScope::topic, std::move(inherited),
+                std::move(broker)};
 }
 
-Result<StoredConfigs> find_broker_configs(const MetadataImage& image, const std::string& name) {
+Result<Target> find_broker(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
   const auto id = parse_config_integer(name);
-  const bool is_broker = id && *id >= 0 && *id <= INT32_MAX && image.find_broker(BrokerId(static_cast<int32_t>(*id)));
-  if (!name.empty() && !is_broker) return failure(ErrorCode::invalid_request, "there is no broker '{}'", name);
-  const std::string stored_as = name.empty() ? std::string(metadata_keys::kAllBrokers) : std::to_string(*id);
-  const auto found = image.broker_configs().find(stored_as);
-  return StoredConfigs{metadata_keys::broker_configs(stored_as),
-                       found == image.broker_configs().end() ? ConfigOverrides() : found->second};
+  const bool is_broker = id && *id >= 0 && *id <= INT32_MAX && name == std::to_string(*id) &&
+                         image.find_broker(BrokerId(static_cast<int32_t>(*id))) != nullptr;
+  if (!name.empty() && !is_broker) {
+    return failure(ErrorCode::invalid_request, "there is no broker '{}'; brokers have numbers, '' stands for all",
+                   name);
+  }
+  const std::string stored_as = name.empty() ? std::string(metadata_keys::kAllBrokers) : name;
+  const ConfigOverrides& configs = stored_broker_configs(image, stored_as);
+  // Without what is being changed: what it is laid over.
+  static const ConfigOverrides kNone;
+  const BrokerConfigLayers below{
+      config, name.empty() ? kNone : stored_broker_configs(image, metadata_keys::kAllBrokers), kNone};
+  BrokerConfig broker = effective_config(below);
+  ConfigValues inherited = broker.values;
+  return Target{metadata_keys::broker_configs(stored_as), configs, ConfigScope::broker, std::move(inherited),
+                std::move(broker)};
 }
 
-void overlay(BrokerConfig& config, const MetadataImage& image, const std::string& name) {
-  const auto found = image.broker_configs().find(name);
-  if (found == image.broker_configs().end()) return;
-  for (const auto& [key, value] : found->second) {
-    if (!validate_broker_change(key, value).ok()) continue;  // stored by a version that knew it
-    config.values.set(key, value, ConfigSource::static_broker, metadata_keys::broker_configs(name));
+Result<Target> find_group(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
+  if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the group is missing");
+  std::string key = metadata_keys::group_configs(name);
+  if (key.size() > kMaxKeyBytes) {
+    return failure(ErrorCode::invalid_request, "the name of the group is too long to have a configuration: {} bytes",
+                   name.size());
   }
+  return Target{std::move(key), stored_group_configs(image, name), ConfigScope::group,
+                ConfigValues(group_config_definitions()), config};
+}
+
+Result<Target> find_target(const MetadataImage& image, const BrokerConfig& config, const AlterConfigsItem& item) {
+  switch (item.resource) {
+    case ConfigResource::topic:
+      return find_topic(image, config, item.name);
+    case ConfigResource::broker:
+      return find_broker(image, config, item.name);
+    case ConfigResource::group:
+      return find_group(image, config, item.name);
+  }
+  return failure(ErrorCode::invalid_request, "no such kind of resource");
+}
+
+// The list that is there, with the elements added or taken away.
+Result<std::string> changed_list(const ConfigDefinition& definition, const ConfigChange& change,
+                                 const std::string& present) {
+  if (definition.type != ConfigType::list) {
+    return failure(ErrorCode::invalid_config, "{} is no list: nothing can be appended to it or subtracted from it",
+                   definition.name);
+  }
+  std::vector<std::string_view> elements = parse_config_list(present);
+  for (const std::string_view element : parse_config_list(*change.value)) {
+    if (change.operation == ConfigOperation::subtract) {
+      std::erase(elements, element);
+    } else if (std::ranges::find(elements, element) == elements.end()) {
+      elements.push_back(element);
+    }
+  }
+  return fmt::format("{}", fmt::join(elements, ","));
+}
+
+Status apply_change(const ConfigChange& change, Target& target) {
+  const ConfigDefinition* definition = find_definition(target.scope, change.name);
+  if (change.operation == ConfigOperation::remove) {
+    // What another version stored can be removed without being known.
+    const std::string name(definition != nullptr ? definition->name : std::string_view(change.name));
+    const bool was_set = target.configs.erase(name) > 0;
+    return was_set || definition != nullptr ? Status() : unknown_config(target.scope, change.name);
+  }
+  if (!change.value) return error(ErrorCode::invalid_request, "{} has no value", change.name);
+  std::string value = *change.value;
+  if (definition != nullptr && change.operation != ConfigOperation::set) {
+    const auto present = target.configs.find(definition->name);
+    const std::string& list = present != target.configs.end()
+                                  ? present->second
+                                  : target.inherited.at(definition->name).text.value_or(std::string());
+    NARU_TRY_ASSIGN(value, changed_list(*definition, change, list));
+  }
+  NARU_TRY(validate(target.scope, change.name, value));
+  target.configs.insert_or_assign(std::string(definition->name), std::move(value));
+  return {};
+}
+
+// Values that are allowed each by itself must also fit together.
+Status check_conflicts(const Target& target) {
+  static const ConfigOverrides kNone;
+  switch (target.scope) {
+    case ConfigScope::topic:
+      return check_topic_conflicts(target.broker, target.configs);
+    case ConfigScope::broker: {
+      const Status status = check_topic_conflicts(effective_config({target.broker, kNone, target.configs}), {});
+      return status.ok() ? status : Status(ErrorCode::invalid_request, status.message());
+    }
+    case ConfigScope::group:
+      return {};
+  }
+  return {};
 }
 
 }  // namespace
 
-AlterConfigsPlanner::AlterConfigsPlanner(std::vector<AlterConfigsItem> all, bool validate_only)
-    : ItemPlanner(std::move(all)), validate_only_(validate_only) {
+AlterConfigsPlanner::AlterConfigsPlanner(std::vector<AlterConfigsItem> all, bool validate_only,
+                                         const BrokerConfig& config)
+    : ItemPlanner(std::move(all)), validate_only_(validate_only), config_(config) {
   std::set<std::pair<ConfigResource, std::string>> seen;
   for (const AlterConfigsItem& item : items()) {
     if (!seen.emplace(item.resource, item.name).second) duplicates_.emplace(item.resource, item.name);
@@ -89,39 +179,22 @@ Status AlterConfigsPlanner::plan_resource(const MetadataImage& image, const Alte
   if (duplicates_.contains({item.resource, item.name})) {
     return Status(ErrorCode::invalid_request, "the request names this resource more than once");
   }
-  const bool is_topic = item.resource == ConfigResource::topic;
-  NARU_TRY_ASSIGN(StoredConfigs stored,
-                  is_topic ? find_topic_configs(image, item.name) : find_broker_configs(image, item.name));
-  ConfigOverrides configs = stored.configs;
+  NARU_TRY_ASSIGN(Target target, find_target(image, config_, item));
+  const ConfigOverrides before = target.configs;
+  if (item.replace_all) target.configs.clear();
   std::set<std::string_view> named;
-  for (const auto& [name, value] : item.changes) {
-    if (!named.insert(name).second) return error(ErrorCode::invalid_request, "{} is given twice", name);
-    NARU_TRY(is_topic ? validate_topic_change(name, value) : validate_broker_change(name, value));
-    if (value) {
-      configs.insert_or_assign(name, *value);
-    } else {
-      configs.erase(name);
-    }
+  for (const ConfigChange& one : item.changes) {
+    if (!named.insert(one.name).second) return error(ErrorCode::invalid_request, "{} is given twice", one.name);
+    NARU_TRY(apply_change(one, target));
   }
-  if (validate_only_ || configs == stored.configs) return {};
-  if (configs.empty()) {
-    change.deletes.push_back(stored.key);
+  NARU_TRY(check_conflicts(target));
+  if (validate_only_ || target.configs == before) return {};
+  if (target.configs.empty()) {
+    change.deletes.push_back(target.key);
   } else {
-    change.puts.push_back({stored.key, encode_configs(configs)});
+    change.puts.push_back({target.key, encode_configs(target.configs)});
   }
   return {};
-}
-
-BrokerConfig effective_broker_config(const BrokerConfig& config, const MetadataImage& image) {
-  BrokerConfig effective = config;
-  overlay(effective, image, std::string(metadata_keys::kAllBrokers));
-  overlay(effective, image, std::to_string(config.node_id.value()));
-  return effective;
-}
-
-TopicConfig effective_topic_config(const BrokerConfig& config, const MetadataImage& image, const TopicMetadata& topic) {
-  if (image.broker_configs().empty()) return resolve_topic_config(config, topic.configs);
-  return resolve_topic_config(effective_broker_config(config, image), topic.configs);
 }
 
 }  // namespace naru

@@ -1,4 +1,4 @@
-// Changes of the configuration of topics and brokers, and what holds for a topic in the end.
+// Changes of the configuration of topics, brokers and groups.
 #pragma once
 
 #include <optional>
@@ -8,21 +8,31 @@
 #include <vector>
 
 #include "cluster_control/planner.h"
-#include "configuration/topic_config.h"
+#include "configuration/broker_config.h"
 
 namespace naru {
 
-enum class ConfigResource : uint8_t { topic, broker };
+enum class ConfigResource : uint8_t { topic, broker, group };
+
+// The numbers are those of Kafka's IncrementalAlterConfigs request.
+enum class ConfigOperation : int8_t {
+  set = 0,
+  remove = 1,  // back to the default
+  append = 2,  // to a list
+  subtract = 3,
+};
 
 struct ConfigChange {
   std::string name;
-  std::optional<std::string> value;  // none: back to the default
+  std::optional<std::string> value;  // not looked at by `remove`
+  ConfigOperation operation = ConfigOperation::set;
 };
 
 struct AlterConfigsItem {
   ConfigResource resource = ConfigResource::topic;
-  std::string name;  // of the topic; of a broker its id, or empty for all brokers
+  std::string name;  // of the topic or group; of a broker its id, or empty for all brokers
   std::vector<ConfigChange> changes;
+  bool replace_all = false;  // what is not named goes back to its default
 };
 
 struct AlterConfigsResult {
@@ -33,21 +43,19 @@ struct AlterConfigsResult {
 
 class AlterConfigsPlanner final : public ItemPlanner<AlterConfigsItem, AlterConfigsResult> {
  public:
-  AlterConfigsPlanner(std::vector<AlterConfigsItem> items, bool validate_only);
+  // `config`, what this broker was started with, outlives the planner.
+  AlterConfigsPlanner(std::vector<AlterConfigsItem> items, bool validate_only, const BrokerConfig& config);
 
  private:
+  bool may_use_reserve() const override { return true; }
   AlterConfigsResult plan_item(const MetadataImage& image, const MetadataDraft& draft, AlterConfigsItem& item,
                                MetadataChange& change) override;
   AlterConfigsResult failed_item(const AlterConfigsItem& item, const Status& status) const override;
   Status plan_resource(const MetadataImage& image, const AlterConfigsItem& item, MetadataChange& change) const;
 
   const bool validate_only_;
+  const BrokerConfig& config_;
   std::set<std::pair<ConfigResource, std::string>> duplicates_;
 };
-
-// The broker's own configuration with what was set for it, and for all brokers, at run time.
-BrokerConfig effective_broker_config(const BrokerConfig& config, const MetadataImage& image);
-// The topic's own value, else the broker's key of the same meaning, else the default.
-TopicConfig effective_topic_config(const BrokerConfig& config, const MetadataImage& image, const TopicMetadata& topic);
 
 }  // namespace naru

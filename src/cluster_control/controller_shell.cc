@@ -64,6 +64,13 @@ Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::ve
   co_return results;
 }
 
+Task<std::vector<MorePartitionsResult>> ControllerShell::create_partitions(std::vector<MorePartitions> topics,
+                                                                           bool validate_only) {
+  CreatePartitionsPlanner planner(std::move(topics), validate_only);
+  co_await run(planner);
+  co_return planner.take_results();
+}
+
 Task<std::vector<DeleteTopicResult>> ControllerShell::delete_topics(std::vector<TopicReference> topics) {
   DeleteTopicsPlanner planner(std::move(topics), parts_.config);
   co_await run(planner);
@@ -72,7 +79,7 @@ Task<std::vector<DeleteTopicResult>> ControllerShell::delete_topics(std::vector<
 
 Task<std::vector<AlterConfigsResult>> ControllerShell::alter_configs(std::vector<AlterConfigsItem> items,
                                                                      bool validate_only) {
-  AlterConfigsPlanner planner(std::move(items), validate_only);
+  AlterConfigsPlanner planner(std::move(items), validate_only, parts_.config);
   co_await run(planner);
   co_return planner.take_results();
 }
@@ -127,7 +134,10 @@ Task<Status> ControllerShell::try_step(Planner& planner) {
   if (transaction) {
     image_is_current_ = false;
     const auto versions = co_await parts_.store.commit(*transaction);
-    if (!versions) co_return versions.error();
+    if (!versions) {
+      image_is_current_ = versions.error() == ErrorCode::disk_full;  // then nothing happened
+      co_return versions.error();
+    }
     NARU_CO_TRY(co_await adopt(*transaction, *versions));
   }
   planner.committed();

@@ -14,6 +14,7 @@
 #include "cluster_control/allocate_producer_ids.h"
 #include "cluster_control/alter_configs.h"
 #include "cluster_control/controller_start.h"
+#include "cluster_control/create_partitions.h"
 #include "cluster_control/create_topics.h"
 #include "cluster_control/delete_topics.h"
 #include "cluster_control/metadata_publisher.h"
@@ -49,6 +50,7 @@ class ControllerShell {
   // With the broker's defaults, one result for each distinct name; ok for a topic that exists already.
   // unknown_topic_or_partition where auto.create.topics.enable is false.
   Task<std::vector<CreateTopicResult>> auto_create_topics(std::vector<std::string> names);
+  Task<std::vector<MorePartitionsResult>> create_partitions(std::vector<MorePartitions> topics, bool validate_only);
   Task<std::vector<DeleteTopicResult>> delete_topics(std::vector<TopicReference> topics);
   Task<std::vector<AlterConfigsResult>> alter_configs(std::vector<AlterConfigsItem> items, bool validate_only);
   // A block that nobody has got and nobody will get. Blocks of unknown outcome are lost, not given twice.

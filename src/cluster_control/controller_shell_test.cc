@@ -341,8 +341,9 @@ class ControllerModel {
     const std::string key = random_.one_in(2) ? "retention.ms" : "segment.ms";
     std::optional<std::string> value;
     if (!random_.one_in(3)) value = std::to_string(1 + random_.below(5));
+    const ConfigChange change{key, value, value ? ConfigOperation::set : ConfigOperation::remove};
     const auto result =
-        world_.run(world_.controller().alter_configs({{ConfigResource::topic, name, {{key, value}}}}, false)).front();
+        world_.run(world_.controller().alter_configs({{ConfigResource::topic, name, {change}}}, false)).front();
     if (gave_up(result.status)) return learn(name);
     const auto found = topics_.find(name);
     EXPECT_EQ(result.status.code(), found == topics_.end() ? ErrorCode::unknown_topic_or_partition : ErrorCode::none);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster_control/effective_config.h"
 #include "cluster_control/metadata_keys.h"
+#include "cluster_control/partition_buckets.h"
 #include "cluster_control/replica_placement.h"
 #include "cluster_control/stored_metadata.h"
 
@@ -30,22 +32,14 @@ Result<std::vector<std::vector<BrokerId>>> check_assignments(const MetadataImage
                      "every partition needs the same number of replicas, at least one; partition {} has {}", index,
                      assignment.replicas.size());
     }
-    std::set<BrokerId> distinct;
-    for (const BrokerId id : assignment.replicas) {
-      if (image.find_broker(id) == nullptr) {
-        return failure(ErrorCode::invalid_replica_assignment,
-                       "partition {} is assigned to broker {}, which is not there", index, id);
-      }
-      if (!distinct.insert(id).second) {
-        return failure(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {} twice", index, id);
-      }
-    }
+    NARU_TRY(check_replicas(image, index, assignment.replicas));
     replicas[static_cast<size_t>(index)] = assignment.replicas;
   }
   return replicas;
 }
 
-Result<ConfigOverrides> check_configs(const std::vector<ConfigEntry>& entries) {
+Result<ConfigOverrides> check_configs(const BrokerConfig& config, const MetadataImage& image,
+                                      const std::vector<ConfigEntry>& entries) {
   ConfigOverrides configs;
   for (const ConfigEntry& entry : entries) {
     if (!entry.value) return failure(ErrorCode::invalid_config, "{} has no value", entry.name);
@@ -54,41 +48,8 @@ Result<ConfigOverrides> check_configs(const std::vector<ConfigEntry>& entries) {
       return failure(ErrorCode::invalid_request, "{} is given twice", entry.name);
     }
   }
+  if (!configs.empty()) NARU_TRY(check_topic_conflicts(effective_broker_config(config, image), configs));
   return configs;
-}
-
-std::vector<PlacementBroker> placement_brokers(const MetadataImage& image) {
-  std::vector<PlacementBroker> brokers;
-  for (const auto& [id, broker] : image.brokers()) brokers.push_back({id, broker.rack});
-  return brokers;
-}
-
-// Puts the partitions into buckets with room, in as few of them as possible: a topic of n partitions always touches
-// ceil(n / 256) buckets, which bounds its transactions.
-std::map<int32_t, PartitionBucket> fill_buckets(const MetadataDraft& draft, const Uuid& topic_id,
-                                                std::vector<std::vector<BrokerId>> replicas) {
-  std::map<int32_t, PartitionBucket> changed;
-  int32_t bucket = 0;
-  for (size_t first = 0; first < replicas.size(); first += kPartitionsPerBucket) {
-    const size_t count = std::min<size_t>(kPartitionsPerBucket, replicas.size() - first);
-    const auto has_room = [&](int32_t number) {
-      return !changed.contains(number) && draft.bucket(number).size() + count <= kPartitionsPerBucket;
-    };
-    if (count < kPartitionsPerBucket) bucket = 0;
-    while (!has_room(bucket)) ++bucket;
-    PartitionBucket& content = changed.emplace(bucket, draft.bucket(bucket)).first->second;
-    for (size_t index = first; index < first + count; ++index) {
-      PartitionState state;
-      state.topic_id = topic_id;
-      state.index = PartitionIndex(static_cast<int32_t>(index));
-      state.replicas = std::move(replicas[index]);
-      state.isr = state.replicas;
-      state.leader = state.replicas.front();
-      state.bucket = bucket;
-      content.push_back(std::make_shared<const PartitionState>(std::move(state)));
-    }
-  }
-  return changed;
 }
 
 CreateTopicResult existing_topic(const TopicMetadata& topic) {
@@ -131,8 +92,8 @@ Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& i
   if (const TopicMetadata* own = image.find_topic(topic.id)) return existing_topic(*own);
   NARU_TRY(check_name(image, topic));
   NARU_TRY_ASSIGN(Replicas replicas, choose_replicas(image, topic));
-  NARU_TRY(check_partition_limits(image, replicas.size()));
-  NARU_TRY_ASSIGN(ConfigOverrides configs, check_configs(topic.configs));
+  NARU_TRY(check_partition_limits(image, planned_partitions_, 0, static_cast<int32_t>(replicas.size())));
+  NARU_TRY_ASSIGN(ConfigOverrides configs, check_configs(config_, image, topic.configs));
 
   CreateTopicResult result{.name = topic.name};
   result.partition_count = static_cast<int32_t>(replicas.size());
@@ -141,7 +102,7 @@ Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& i
     result.topic_id = topic.id;
     change.puts.push_back({metadata_keys::topic(topic.name), encode_topic(topic.id, result.partition_count, now_)});
     if (!configs.empty()) change.puts.push_back({metadata_keys::topic_configs(topic.name), encode_configs(configs)});
-    change.buckets = fill_buckets(draft, topic.id, std::move(replicas));
+    change.buckets = add_partitions(draft, topic.id, 0, std::move(replicas));
   }
   result.configs = std::move(configs);
   return result;
@@ -176,9 +137,7 @@ Result<int32_t> CreateTopicsPlanner::choose_partition_count(const NewTopic& topi
     return failure(ErrorCode::invalid_partitions,
                    "{} partitions: there must be at least one, or -1 for the broker's default", count);
   }
-  if (count > kMaxPartitionsPerTopic) {
-    return failure(ErrorCode::policy_violation, "{} partitions: a topic has at most {}", count, kMaxPartitionsPerTopic);
-  }
+  NARU_TRY(check_partition_count(count));
   return count;
 }
 
@@ -196,17 +155,6 @@ Result<int16_t> CreateTopicsPlanner::choose_replication_factor(const MetadataIma
                    "replication factor {} needs as many brokers, and {} are there", factor, brokers);
   }
   return static_cast<int16_t>(factor);
-}
-
-Status CreateTopicsPlanner::check_partition_limits(const MetadataImage& image, size_t partition_count) const {
-  if (partition_count > static_cast<size_t>(kMaxPartitionsPerTopic)) {
-    return error(ErrorCode::policy_violation, "{} partitions: a topic has at most {}", partition_count,
-                 kMaxPartitionsPerTopic);
-  }
-  const int64_t total = image.partition_count() + planned_partitions_ + static_cast<int64_t>(partition_count);
-  if (total <= kMaxPartitionsPerCluster) return {};
-  return error(ErrorCode::policy_violation, "the cluster would have {} partitions, and {} are the limit", total,
-               kMaxPartitionsPerCluster);
 }
 
 }  // namespace naru

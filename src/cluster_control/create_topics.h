@@ -16,9 +16,6 @@
 
 namespace naru {
 
-inline constexpr int32_t kMaxPartitionsPerTopic = 10'000;
-inline constexpr int32_t kMaxPartitionsPerCluster = 1'000'000;
-
 struct ReplicaAssignment {
   int32_t partition_index = 0;
   std::vector<BrokerId> replicas;
@@ -77,7 +74,6 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
   Result<Replicas> choose_replicas(const MetadataImage& image, const NewTopic& topic) const;
   Result<int32_t> choose_partition_count(const NewTopic& topic) const;
   Result<int16_t> choose_replication_factor(const MetadataImage& image, const NewTopic& topic) const;
-  Status check_partition_limits(const MetadataImage& image, size_t partition_count) const;
 
   const BrokerConfig& config_;
   const WallTimeMs now_;

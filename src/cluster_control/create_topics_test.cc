@@ -7,6 +7,7 @@
 
 #include "cluster_control/delete_topics.h"
 #include "cluster_control/metadata_bench.h"
+#include "cluster_control/partition_buckets.h"
 
 namespace naru {
 namespace {

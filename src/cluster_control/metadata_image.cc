@@ -57,10 +57,32 @@ const BrokerMetadata* MetadataImage::find_broker(BrokerId id) const {
   return found == brokers_.end() ? nullptr : &found->second;
 }
 
+std::vector<TopicMetadataPtr> MetadataImage::topics_changed_since(const MetadataImage& before) const {
+  std::vector<TopicMetadataPtr> changed;
+  auto old = before.topics_.begin();
+  for (const TopicMetadataPtr& topic : topics_) {
+    if (old != before.topics_.end() && *old == topic) {
+      ++old;
+      continue;
+    }
+    const auto is_before = [&topic](const TopicMetadataPtr& other) {
+      const auto alike = compare_alike(other->name, topic->name);
+      return alike != 0 ? alike < 0 : other->name < topic->name;
+    };
+    while (old != before.topics_.end() && is_before(*old)) ++old;
+    if (old != before.topics_.end() && *old == topic) {
+      ++old;
+    } else {
+      changed.push_back(topic);
+    }
+  }
+  return changed;
+}
+
 bool MetadataImage::operator==(const MetadataImage& other) const {
   return cluster_ == other.cluster_ && brokers_ == other.brokers_ && deleted_topics_ == other.deleted_topics_ &&
-         broker_configs_ == other.broker_configs_ && partition_count_ == other.partition_count_ &&
-         controller_epoch_version_ == other.controller_epoch_version_ &&
+         broker_configs_ == other.broker_configs_ && group_configs_ == other.group_configs_ &&
+         partition_count_ == other.partition_count_ && controller_epoch_version_ == other.controller_epoch_version_ &&
          generation_version_ == other.generation_version_ && std::ranges::equal(topics_, other.topics_, same_topic) &&
          std::ranges::equal(topics_by_id_, other.topics_by_id_, same_topic) &&
          std::ranges::equal(buckets_, other.buckets_, same_bucket);

@@ -108,6 +108,8 @@ class MetadataImage {
   const TopicMetadata* find_topic_like(std::string_view name) const;
   // In an order of their names that does not change.
   std::span<const TopicMetadataPtr> topics() const { return topics_; }
+  // Those that are new or different, in the same order: what did not change is shared, so this costs no comparisons.
+  std::vector<TopicMetadataPtr> topics_changed_since(const MetadataImage& before) const;
   int32_t partition_count() const { return partition_count_; }
 
   const BrokerMetadata* find_broker(BrokerId id) const;
@@ -115,6 +117,9 @@ class MetadataImage {
   const std::map<Uuid, DeletedTopic>& deleted_topics() const { return deleted_topics_; }
   // By the name under broker_configs/: a broker's id, or metadata_keys::kAllBrokers.
   const std::map<std::string, ConfigOverrides, std::less<>>& broker_configs() const { return broker_configs_; }
+
+  // By the name of the group.
+  const std::map<std::string, ConfigOverrides, std::less<>>& group_configs() const { return group_configs_; }
 
   // By bucket number; every bucket that was ever used, empty ones included.
   std::span<const PartitionBucketPtr> buckets() const { return buckets_; }
@@ -133,6 +138,7 @@ class MetadataImage {
   std::map<BrokerId, BrokerMetadata> brokers_;
   std::map<Uuid, DeletedTopic> deleted_topics_;
   std::map<std::string, ConfigOverrides, std::less<>> broker_configs_;
+  std::map<std::string, ConfigOverrides, std::less<>> group_configs_;
   std::vector<PartitionBucketPtr> buckets_;
   int64_t controller_epoch_version_ = 0;
   int64_t generation_version_ = 0;

@@ -92,6 +92,10 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
     NARU_TRY_ASSIGN(topic_changes_[std::string(*name)].configs, decode_configs(value));
   } else if (const auto broker = name_under(kBrokerConfigs, key)) {
     NARU_TRY_ASSIGN(next_->broker_configs_[std::string(*broker)], decode_configs(value));
+  } else if (const auto escaped = name_under(kGroupConfigs, key)) {
+    const auto group = unescape_name(*escaped);
+    if (!group) return error(ErrorCode::corrupt_data, "not the name of a group");
+    NARU_TRY_ASSIGN(next_->group_configs_[*group], decode_configs(value));
   }
   return {};
 }
@@ -106,6 +110,8 @@ Status MetadataImageBuilder::remove(std::string_view key) {
     if (const auto at = next_->broker_configs_.find(*broker_name); at != next_->broker_configs_.end()) {
       next_->broker_configs_.erase(at);
     }
+  } else if (const auto escaped = name_under(kGroupConfigs, key)) {
+    if (const auto group = unescape_name(*escaped)) next_->group_configs_.erase(*group);
   } else if (const auto broker_id = name_under(kBrokers, key)) {
     const auto number = parse_number(*broker_id);
     if (!number) return not_a_number(*broker_id);

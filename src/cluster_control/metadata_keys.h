@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cluster_control/escaped_name.h"
 #include "foundation/ids.h"
 #include "foundation/uuid.h"
 
@@ -17,6 +18,7 @@ inline constexpr std::string_view kProducerIds = "producer_ids";
 inline constexpr std::string_view kTopics = "topics/";
 inline constexpr std::string_view kTopicConfigs = "topic_configs/";
 inline constexpr std::string_view kBrokerConfigs = "broker_configs/";
+inline constexpr std::string_view kGroupConfigs = "group_configs/";
 inline constexpr std::string_view kPartitionStates = "partition_states/";
 inline constexpr std::string_view kBrokers = "brokers/";
 inline constexpr std::string_view kDeletedTopics = "deleted_topics/";
@@ -35,6 +37,10 @@ inline std::string topic_configs(std::string_view name) {
 }
 inline std::string broker_configs(std::string_view broker) {
   return join(kBrokerConfigs, broker);
+}
+// Groups have any name; the key has it escaped.
+inline std::string group_configs(std::string_view group) {
+  return join(kGroupConfigs, escape_name(group));
 }
 inline std::string partition_states(int32_t bucket) {
   return join(kPartitionStates, std::to_string(bucket));

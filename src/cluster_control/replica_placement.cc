@@ -65,4 +65,24 @@ std::vector<std::vector<BrokerId>> place_replicas(std::span<const PlacementBroke
   return placed;
 }
 
+std::vector<PlacementBroker> placement_brokers(const MetadataImage& image) {
+  std::vector<PlacementBroker> brokers;
+  for (const auto& [id, broker] : image.brokers()) brokers.push_back({id, broker.rack});
+  return brokers;
+}
+
+Status check_replicas(const MetadataImage& image, int32_t partition, const std::vector<BrokerId>& replicas) {
+  std::set<BrokerId> distinct;
+  for (const BrokerId id : replicas) {
+    if (image.find_broker(id) == nullptr) {
+      return error(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {}, which is not there",
+                   partition, id);
+    }
+    if (!distinct.insert(id).second) {
+      return error(ErrorCode::invalid_replica_assignment, "partition {} is assigned to broker {} twice", partition, id);
+    }
+  }
+  return {};
+}
+
 }  // namespace naru

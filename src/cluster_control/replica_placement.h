@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cluster_control/metadata_image.h"
 #include "foundation/ids.h"
+#include "foundation/status.h"
 
 namespace naru {
 
@@ -22,5 +24,11 @@ struct PlacementBroker {
 // topics spread too. 1 <= replication_factor <= brokers.
 std::vector<std::vector<BrokerId>> place_replicas(std::span<const PlacementBroker> brokers, int32_t partition_count,
                                                   int16_t replication_factor, uint64_t seed);
+
+// The brokers that are there.
+std::vector<PlacementBroker> placement_brokers(const MetadataImage& image);
+
+// Replicas that somebody assigned by hand: invalid_replica_assignment unless they are different brokers that are there.
+Status check_replicas(const MetadataImage& image, int32_t partition, const std::vector<BrokerId>& replicas);
 
 }  // namespace naru

@@ -135,15 +135,6 @@ void fill_limits(BrokerConfig& config) {
   config.num_network_threads = values.optional_int32("num.network.threads");
   config.num_io_threads = values.int32("num.io.threads");
   config.socket_request_max_bytes = values.int32("socket.request.max.bytes");
-  config.max_connections = values.int32("max.connections");
-  config.max_connections_per_ip = values.int32("max.connections.per.ip");
-  for (const std::string_view pair : parse_config_list(values.string("max.connections.per.ip.overrides"))) {
-    const size_t colon = pair.rfind(':');
-    std::string_view address = pair.substr(0, colon);
-    if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
-    config.max_connections_per_ip_overrides.emplace(
-        address, static_cast<size_t>(parse_config_integer(pair.substr(colon + 1)).value_or(0)));
-  }
   config.max_fetch_sessions = values.int32("max.incremental.fetch.session.cache.slots");
   config.connections_max_idle = Milliseconds(values.integer("connections.max.idle.ms"));
   config.max_inflight_requests_per_connection = values.int32("naru.max.inflight.requests.per.connection");
@@ -160,8 +151,6 @@ void fill_limits(BrokerConfig& config) {
   config.log_cleaner_threads = values.int32("log.cleaner.threads");
   config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
   config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
-  config.log_level = parse_log_level(values.string("naru.log.level"));
-  config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));
 }
 
@@ -195,6 +184,7 @@ Result<BrokerConfig> finish(BrokerConfig config, Problems problems) {
   if (!problems.empty()) return failure(problems.status());
   fill_identity_and_topics(config);
   fill_limits(config);
+  read_dynamic_values(config);
   fill_listeners(config, problems);
   check_budget(config, problems);
   if (!problems.empty()) return failure(problems.status());
@@ -202,6 +192,22 @@ Result<BrokerConfig> finish(BrokerConfig config, Problems problems) {
 }
 
 }  // namespace
+
+void read_dynamic_values(BrokerConfig& config) {
+  const ConfigValues& values = config.values;
+  config.max_connections = values.int32("max.connections");
+  config.max_connections_per_ip = values.int32("max.connections.per.ip");
+  config.max_connections_per_ip_overrides.clear();
+  for (const std::string_view pair : parse_config_list(values.string("max.connections.per.ip.overrides"))) {
+    const size_t colon = pair.rfind(':');
+    std::string_view address = pair.substr(0, colon);
+    if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
+    config.max_connections_per_ip_overrides.emplace(
+        address, static_cast<size_t>(parse_config_integer(pair.substr(colon + 1)).value_or(0)));
+  }
+  config.log_level = parse_log_level(values.string("naru.log.level"));
+  config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
+}
 
 std::string environment_name(std::string_view key) {
   constexpr std::string_view kOwn = "naru.";

@@ -87,6 +87,9 @@ Result<BrokerConfig> load_broker_config(const BrokerConfigInputs& inputs);
 // The defaults with some keys replaced: for tests and tools.
 Result<BrokerConfig> make_broker_config(const ConfigOverrides& values);
 
+// Reads the typed form of the keys that may change while the broker runs from `values` again.
+void read_dynamic_values(BrokerConfig& config);
+
 // Sentences about keys that were set and change nothing in this version; the broker logs them when it starts.
 std::vector<std::string> ineffective_keys(const BrokerConfig& config);
 

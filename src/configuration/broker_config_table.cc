@@ -94,16 +94,19 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "max.connections",
      .type = int32,
      .default_text = "2147483647",
+     .effect = at_once,
      .help = "Most connections of all clients.",
      .minimum = 1},
     {.name = "max.connections.per.ip",
      .type = int32,
      .default_text = "2147483647",
+     .effect = at_once,
      .help = "Most connections from one address.",
      .minimum = 1},
     {.name = "max.connections.per.ip.overrides",
      .type = list,
      .default_text = "",
+     .effect = at_once,
      .help = "ADDRESS:NUMBER for each address with a limit of its own in place of max.connections.per.ip. Addresses, "
              "not names; IPv6 in brackets.",
      .check = detail::check_connection_overrides},
@@ -210,11 +213,13 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "naru.log.level",
      .type = string,
      .default_text = "info",
+     .effect = at_once,
      .help = "How much is written to stderr.",
      .allowed = kLogLevels},
     {.name = "naru.slow.request.ms",
      .type = int64,
      .default_text = "1000",
+     .effect = at_once,
      .help = "Requests that take longer, waiting on purpose excluded, are logged with the time of each stage. 0: none.",
      .minimum = 0,
      .maximum = kMaxInt32},
@@ -240,7 +245,6 @@ constexpr ConfigDefinition derive(const ConfigDefinition& topic, size_t synonym)
   row.name = from.broker_key;
   // Of several units only the coarsest has a default; the others stay unset so that they do not win over it.
   row.default_text = topic.synonyms.count == 1 ? topic.default_text : from.default_text;
-  row.effect = topic.effect == stored_only ? stored_only : at_restart;
   row.synonyms = {};
   if (from.multiplier != 1) {
     row.type = int32;

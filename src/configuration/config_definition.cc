@@ -78,6 +78,30 @@ bool has_control_characters(std::string_view value) {
   return std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+std::span<const ConfigDefinition> definitions_of(ConfigScope scope) {
+  switch (scope) {
+    case ConfigScope::broker:
+      return broker_config_definitions();
+    case ConfigScope::topic:
+      return topic_config_definitions();
+    case ConfigScope::group:
+      return group_config_definitions();
+  }
+  return {};
+}
+
+std::string_view word_for(ConfigScope scope) {
+  switch (scope) {
+    case ConfigScope::broker:
+      return "broker";
+    case ConfigScope::topic:
+      return "topic";
+    case ConfigScope::group:
+      return "group";
+  }
+  return {};
+}
+
 // Number of single-character edits between two words. Both are short: see nearest_config().
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -163,10 +187,20 @@ Status validate_value(const ConfigDefinition& definition, std::string_view value
 }
 
 Status validate_topic_config(std::string_view name, std::string_view value) {
-  if (const ConfigDefinition* definition = find_topic_config(name)) return validate_value(*definition, value);
-  const std::string_view nearest = nearest_config(topic_config_definitions(), name);
-  return error(ErrorCode::invalid_config, "unknown topic configuration key '{}'{}", name.substr(0, kShownValueBytes),
-               nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  const ConfigDefinition* definition = find_topic_config(name);
+  return definition != nullptr ? validate_value(*definition, value) : unknown_config(ConfigScope::topic, name);
+}
+
+Status validate_group_config(std::string_view name, std::string_view value) {
+  const ConfigDefinition* definition = find_group_config(name);
+  return definition != nullptr ? validate_value(*definition, value) : unknown_config(ConfigScope::group, name);
+}
+
+Status unknown_config(ConfigScope scope, std::string_view name) {
+  const auto definitions = definitions_of(scope);
+  const std::string_view nearest = nearest_config(definitions, name);
+  return error(ErrorCode::invalid_config, "unknown {} configuration key '{}'{}", word_for(scope),
+               name.substr(0, kShownValueBytes), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
 std::string_view nearest_config(std::span<const ConfigDefinition> definitions, std::string_view name) {

@@ -19,7 +19,7 @@ namespace naru {
 // The numbers are those of Kafka's DescribeConfigs response.
 enum class ConfigType : int8_t { boolean = 1, string = 2, int32 = 3, int64 = 5, floating = 6, list = 7 };
 
-enum class ConfigScope : uint8_t { broker, topic };
+enum class ConfigScope : uint8_t { broker, topic, group };
 
 enum class ConfigEffect : uint8_t {
   at_once,      // a change is obeyed while the broker runs
@@ -58,15 +58,21 @@ struct ConfigDefinition {
 
 std::span<const ConfigDefinition> broker_config_definitions();
 std::span<const ConfigDefinition> topic_config_definitions();
+std::span<const ConfigDefinition> group_config_definitions();
 
 // By name or alias; nullptr when there is none.
 const ConfigDefinition* find_broker_config(std::string_view name);
 const ConfigDefinition* find_topic_config(std::string_view name);
+const ConfigDefinition* find_group_config(std::string_view name);
 
 // ErrorCode::invalid_config with a sentence that names the key, what it takes, and the value.
 Status validate_value(const ConfigDefinition& definition, std::string_view value);
-// The same by name, for topic keys; an unknown name is invalid_config too and says which key may have been meant.
+// The same by name, for topic and group keys; an unknown name is invalid_config too and says which key may have been
+// meant.
 Status validate_topic_config(std::string_view name, std::string_view value);
+Status validate_group_config(std::string_view name, std::string_view value);
+// "unknown topic configuration key 'x'; did you mean y?"
+Status unknown_config(ConfigScope scope, std::string_view name);
 
 // "an integer from 1 to 9", "one of delete, compact": for messages and for the reference.
 std::string describe_values(const ConfigDefinition& definition);

@@ -13,9 +13,12 @@ namespace naru {
 
 // The numbers are those of Kafka's DescribeConfigs response.
 enum class ConfigSource : int8_t {
-  topic = 1,          // set for this topic
-  static_broker = 4,  // file, environment or flag of this broker
+  topic = 1,                   // set for this topic
+  dynamic_broker = 2,          // set for this broker while it runs
+  dynamic_default_broker = 3,  // set for all brokers while they run
+  static_broker = 4,           // file, environment or flag of this broker
   default_value = 5,
+  group = 8,  // set for this group
 };
 
 struct ConfigValue {

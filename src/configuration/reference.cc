@@ -26,7 +26,9 @@ A key that does not exist, or a value that is not allowed, stops the start with 
 Keys have Kafka's names where they mean what Kafka means; ours start with `naru.`.
 
 Column "effect": **restart**, read when the broker starts; **at once**, obeyed as soon as it is changed; **none yet**, checked,
-stored and shown because clients and tools set it, but without effect in this version.
+stored and shown because clients and tools set it, but without effect in this version. Broker keys whose effect is not "restart" can
+also be set while the broker runs, for one broker or for all (`kafka-configs --entity-type brokers`); that wins over the file, the
+environment and the flags.
 
 )";
 
@@ -38,6 +40,15 @@ where there are several, the first one that is set wins.
 
 | key | values | default | follows | effect | meaning |
 | --- | --- | --- | --- | --- | --- |
+)";
+
+constexpr std::string_view kGroupIntroduction = R"(
+## Group keys
+
+Set by altering the configuration of a group, which need not exist yet.
+
+| key | values | default | effect | meaning |
+| --- | --- | --- | --- | --- |
 )";
 
 std::string code_or(const std::optional<std::string_view>& text, std::string_view absent) {
@@ -100,6 +111,8 @@ std::string render_reference() {
   }
   page += kTopicIntroduction;
   for (const ConfigDefinition& topic : topic_config_definitions()) render_topic_row(page, topic);
+  page += kGroupIntroduction;
+  for (const ConfigDefinition& group : group_config_definitions()) render_broker_row(page, group);
   return page;
 }
 

@@ -41,6 +41,15 @@ ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverri
   return values;
 }
 
+Status check_topic_conflicts(const BrokerConfig& broker, const ConfigOverrides& overrides) {
+  const ConfigValues values = resolve_topic_values(broker, overrides);
+  const int64_t shortest = values.integer("min.compaction.lag.ms");
+  const int64_t longest = values.integer("max.compaction.lag.ms");
+  if (shortest <= longest) return {};
+  return error(ErrorCode::invalid_config, "min.compaction.lag.ms ({}) cannot be larger than max.compaction.lag.ms ({})",
+               shortest, longest);
+}
+
 TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrides& overrides) {
   const ConfigValues values = resolve_topic_values(broker, overrides);
   TopicConfig config;

@@ -51,4 +51,7 @@ struct TopicConfig {
 ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverrides& overrides);
 TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrides& overrides);
 
+// invalid_config when values contradict each other that are allowed each by itself.
+Status check_topic_conflicts(const BrokerConfig& broker, const ConfigOverrides& overrides);
+
 }  // namespace naru

@@ -8,6 +8,36 @@
 #include "platform/transport.h"
 
 namespace naru::detail {
+namespace {
+
+constexpr size_t kMostDurationDigits = 9;
+
+// Takes "12H" off `text` if it starts with a number and one of `units`, in their order, each at most once.
+bool skip_parts(std::string_view& text, std::string_view units) {
+  bool any = false;
+  while (!text.empty() && text.front() != 'T') {
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (digits == 0 || digits > kMostDurationDigits || digits == text.size()) return false;
+    const size_t unit = units.find(text[digits]);
+    if (unit == std::string_view::npos) return false;
+    units.remove_prefix(unit + 1);
+    text.remove_prefix(digits + 1);
+    any = true;
+  }
+  return any;
+}
+
+// P[nD][T[nH][nM][nS]] with at least one part, and one behind a T.
+bool is_iso_duration(std::string_view text) {
+  if (!text.starts_with('P')) return false;
+  text.remove_prefix(1);
+  if (!text.starts_with('T') && !skip_parts(text, "D")) return false;
+  if (text.empty()) return true;
+  text.remove_prefix(1);
+  return skip_parts(text, "HMS") && text.empty();
+}
+
+}  // namespace
 
 // A check says what is wrong; validate_value() puts the key and the value around it.
 Status check_not_zero(std::string_view value) {
@@ -25,6 +55,13 @@ Status check_throttled_replicas(std::string_view value) {
     if (!numbers) return error(ErrorCode::invalid_config, "'{}' is not PARTITION:BROKER", pair);
   }
   return {};
+}
+
+Status check_offset_reset(std::string_view value) {
+  constexpr std::string_view kByDuration = "by_duration:";
+  if (value == "latest" || value == "earliest") return {};
+  if (value.starts_with(kByDuration) && is_iso_duration(value.substr(kByDuration.size()))) return {};
+  return error(ErrorCode::invalid_config, "it is latest, earliest, or by_duration: and a period such as P3D or PT12H");
 }
 
 Status check_folders(std::string_view value) {

@@ -9,6 +9,7 @@ namespace naru::detail {
 
 Status check_not_zero(std::string_view value);
 Status check_throttled_replicas(std::string_view value);
+Status check_offset_reset(std::string_view value);
 Status check_folders(std::string_view value);
 Status check_admin_listener(std::string_view value);
 Status check_connection_overrides(std::string_view value);

@@ -30,6 +30,7 @@ enum class ErrorCode : int16_t {
   not_enough_replicas_after_append = 20,
   invalid_required_acks = 21,
   topic_authorization_failed = 29,
+  group_authorization_failed = 30,
   cluster_authorization_failed = 31,
   invalid_timestamp = 32,
   unsupported_version = 35,
@@ -61,6 +62,8 @@ enum class ErrorCode : int16_t {
   unknown_topic_id = 100,
   inconsistent_topic_id = 103,
   inconsistent_cluster_id = 104,
+  mismatched_endpoint_type = 114,
+  unsupported_endpoint_type = 115,
 
   malformed_request = 1000,  // bytes that do not decode; the connection is closed
   io_error = 1001,           // the disk or the network said no; the outcome of a write is unknown

@@ -198,13 +198,25 @@ Result<std::string> LogDirectory::create_partition(std::string_view topic, Parti
                                                    const Uuid& topic_id) {
   const std::string path = path_ + "/" + partition_folder_name(topic, partition);
   NARU_TRY_ASSIGN(const bool exists, file_system_.exists(path));
-  if (exists) return failure(ErrorCode::already_exists, "{} exists already", path);
+  if (exists) {
+    // Ours, when only its last step failed before.
+    NARU_TRY_ASSIGN(const Uuid found, read_partition_topic_id(file_system_, path));
+    if (found != topic_id) return failure(ErrorCode::already_exists, "{} exists already", path);
+    NARU_TRY(file_system_.sync_directory(path_));
+    return path;
+  }
   // Under another name until it is complete, so that a partition's folder never lacks its identity.
   const std::string aside = path_ + "/" + aside_name(topic, partition, topic_id, kNewSuffix);
   NARU_TRY_ASSIGN(const bool left_over, file_system_.exists(aside));
   if (left_over) NARU_TRY(remove_recursively(file_system_, aside));
-  NARU_TRY(file_system_.create_directories(aside));
-  NARU_TRY(fill_new_partition_folder(file_system_, aside, topic_id));
+  const Status filled = [&]() -> Status {
+    NARU_TRY(file_system_.create_directories(aside));
+    return fill_new_partition_folder(file_system_, aside, topic_id);
+  }();
+  if (!filled.ok()) {
+    ignore(remove_recursively(file_system_, aside));  // or else the next start does it
+    return failure(filled);
+  }
   NARU_TRY(file_system_.rename(aside, path));
   NARU_TRY(file_system_.sync_directory(path_));
   return path;

@@ -41,7 +41,8 @@ struct PartitionFolder {
 std::string partition_folder_name(std::string_view topic, PartitionIndex partition);
 std::optional<std::pair<std::string, PartitionIndex>> parse_partition_folder_name(std::string_view name);
 
-// Thread: calls block, and one at a time; the owner sees to that. Holds the folder's lock while it lives.
+// Thread: calls block, and one at a time, except that different partitions may be created and deleted at the same time;
+// the owner sees to that. Holds the folder's lock while it lives.
 class LogDirectory {
  public:
   // Takes the folder, creating it if it is missing or empty. Removes the clean-shutdown mark and leftovers. Refuses a

@@ -95,6 +95,11 @@ std::vector<std::shared_ptr<Connection>> ConnectionServer::snapshot() const {
   return all;
 }
 
+void ConnectionServer::set_limits(ServerLimits limits) {
+  const std::scoped_lock lock(mutex_);
+  limits_ = std::move(limits);
+}
+
 size_t ConnectionServer::open_connections() const {
   const std::scoped_lock lock(mutex_);
   return connections_.size();

@@ -36,6 +36,9 @@ class ConnectionServer {
 
   size_t open_connections() const;
 
+  // For connections from now on; those that are open stay.
+  void set_limits(ServerLimits limits);
+
   // Accepts no more; lets every connection finish what is in flight; returns when all of them are closed. Connections
   // that are not done by `deadline` are cut.
   Task<void> stop(MonotonicTime deadline);
@@ -54,10 +57,10 @@ class ConnectionServer {
   LogRate close_lines_{20};
   RequestProcessor& processor_;
   const ConnectionSettings settings_;
-  const ServerLimits limits_;
   std::vector<std::unique_ptr<Listener>> listeners_;
 
   mutable std::mutex mutex_;  // held for look-ups only
+  ServerLimits limits_;
   uint64_t next_id_ = 0;
   std::map<uint64_t, std::shared_ptr<Connection>> connections_;
   std::map<std::string, size_t> per_address_;

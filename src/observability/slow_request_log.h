@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,7 +54,11 @@ class SlowRequestLog {
   // Threshold 0: logs nothing.
   explicit SlowRequestLog(Duration threshold) : threshold_(threshold) {}
 
-  bool is_slow(const RequestTimes& times) const { return threshold_ > Duration::zero() && times.total() >= threshold_; }
+  void set_threshold(Duration threshold) { threshold_.store(threshold, std::memory_order_relaxed); }
+  bool is_slow(const RequestTimes& times) const {
+    const Duration threshold = threshold_.load(std::memory_order_relaxed);
+    return threshold > Duration::zero() && times.total() >= threshold;
+  }
   // True if a line was written. `client` is what the client called itself: it is quoted and cut.
   bool observe(std::string_view api, std::string_view client, const RequestTimes& times, MonotonicTime now);
   uint64_t suppressed() const { return rate_.skipped_in_all(); }
@@ -61,7 +66,7 @@ class SlowRequestLog {
  private:
   static constexpr int kLinesPerSecond = 10;
 
-  const Duration threshold_;
+  std::atomic<Duration> threshold_;
   LogRate rate_{kLinesPerSecond};
 };
 

@@ -123,6 +123,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto producers() {
     return in_strand(strand_, [this] { return producers_inside(); });
   }
+  // co_await partition->size_bytes(): of its segments.
+  auto size_bytes() {
+    return in_strand(strand_, [this] { return log_->size_bytes(); });
+  }
 
   // co_await partition->end_of_epoch(...): where the records of `epoch`, or of the last one before it, end.
   auto end_of_epoch(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) {

@@ -1,6 +1,8 @@
 // CreateTopics: the rules are the controller's (cluster_control/create_topics.h); here they are translated.
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/handlers/metadata_words.h"
+#include "broker/handlers/undo_topics.h"
 #include "cluster_control/controller_shell.h"
 #include "configuration/topic_config.h"
 #include "kafka_protocol/messages/create_topics_request.h"
@@ -39,7 +41,7 @@ std::optional<Status> refuse_default_in_old_version(const RequestContext& contex
 
 auto describe_configs(const BrokerServices& services, const ConfigOverrides& overrides) {
   std::vector<kafka::CreateTopicsResponse::CreatableTopicConfigs> configs;
-  const ConfigValues values = resolve_topic_values(services.config, overrides);
+  const ConfigValues values = resolve_topic_values(*services.live_config.current(), overrides);
   for (const ConfigDefinition& definition : values.definitions()) {
     const ConfigValue& value = values.at(definition.name);
     configs.push_back(
@@ -55,8 +57,7 @@ kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices
   result.name = created.name;
   result.error_code = created.status.code();
   if (!created.status.ok()) {
-    result.error_message = created.status.message().empty() ? std::string(describe(created.status.code()).meaning)
-                                                            : created.status.message();
+    result.error_message = error_text(created.status);
     return result;
   }
   result.topic_id = created.topic_id;
@@ -90,9 +91,9 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
 
   kafka::CreateTopicsResponse response;
   for (const auto& result : refused) response.topics.push_back(to_result(services, context, result));
-  for (const auto& result : co_await services.controller.create_topics(std::move(create))) {
-    response.topics.push_back(to_result(services, context, result));
-  }
+  auto results = co_await services.controller.create_topics(std::move(create));
+  co_await undo_unusable_topics(services, results);
+  for (const auto& result : results) response.topics.push_back(to_result(services, context, result));
   co_return encode_reply(context, response);
 }
 

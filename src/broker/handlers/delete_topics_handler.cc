@@ -1,6 +1,8 @@
 // DeleteTopics: by name, and since version 6 by id. The data is gone from this broker when the answer arrives.
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/handlers/metadata_words.h"
+#include "broker/partition_keeper.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/delete_topics_request.h"
@@ -40,6 +42,15 @@ void add_result(const DeleteTopicResult& deleted, kafka::DeleteTopicsResponse& r
   if (!deleted.status.ok() && !deleted.status.message().empty()) result.error_message = deleted.status.message();
 }
 
+// The topic is gone for good, but somebody who deletes to make room has to know when there is none.
+Status what_is_left(const BrokerServices& services, const Uuid& topic_id) {
+  const Status problem = services.keeper.deletion_problem(topic_id);
+  if (problem.ok()) return problem;
+  return error(ErrorCode::kafka_storage_error,
+               "the topic is deleted, but some of its data is still on the disk: {}; this is tried again later",
+               error_text(problem));
+}
+
 }  // namespace
 
 Task<Response> handle_delete_topics(const BrokerServices& services, const RequestContext& context,
@@ -57,8 +68,10 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (const auto& deleted : co_await services.controller.delete_topics(std::move(allowed)))
+  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed))) {
+    if (deleted.status.ok()) deleted.status = what_is_left(services, deleted.topic_id);
     add_result(deleted, response);
+  }
   co_return encode_reply(context, response);
 }
 

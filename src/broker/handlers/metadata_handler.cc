@@ -4,6 +4,8 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/handlers/metadata_words.h"
+#include "broker/handlers/undo_topics.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/metadata_request.h"
@@ -26,16 +28,6 @@ bool asks_by_id(const RequestTopic& wanted) {
   return !wanted.topic_id.is_zero();
 }
 
-// The address of a broker at the listener that the client used. Without an advertised address it is the one that the
-// client has reached us at: right by construction on a single machine, in a container and behind a port mapping to the
-// same port.
-std::optional<Endpoint> address_for(const RequestContext& context, const BrokerMetadata& broker) {
-  const auto listener = std::ranges::find(broker.listeners, context.connection->listener_name(), &BrokerListener::name);
-  if (listener == broker.listeners.end()) return std::nullopt;
-  if (listener->host.empty()) return context.connection->local();
-  return Endpoint{listener->host, listener->port};
-}
-
 void fill_brokers(const RequestContext& context, const MetadataImage& image, kafka::MetadataResponse& response) {
   for (const auto& [id, broker] : image.brokers()) {
     const auto address = address_for(context, broker);
@@ -46,21 +38,18 @@ void fill_brokers(const RequestContext& context, const MetadataImage& image, kaf
   response.controller_id = image.cluster().controller_id;
 }
 
-ResponseTopic describe_topic(const MetadataImage& image, const TopicMetadata& topic) {
+ResponseTopic describe_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                             const TopicMetadata& topic, bool with_operations) {
   ResponseTopic described;
   described.name = topic.name;
   described.topic_id = topic.id;
+  described.partitions.reserve(topic.partitions.size());
   for (const PartitionStatePtr& state : topic.partitions) {
-    auto& partition = described.partitions.emplace_back();
-    const bool leader_alive = image.find_broker(state->leader) != nullptr;
-    partition.error_code = leader_alive ? ErrorCode::none : ErrorCode::leader_not_available;
-    partition.partition_index = state->index;
-    partition.leader_id = leader_alive ? state->leader : kNoBroker;
-    partition.leader_epoch = state->leader_epoch;
-    partition.replica_nodes = state->replicas;
-    partition.isr_nodes = state->isr;
-    std::ranges::copy_if(state->replicas, std::back_inserter(partition.offline_replicas),
-                         [&image](BrokerId id) { return image.find_broker(id) == nullptr; });
+    fill_partition(image, *state, described.partitions.emplace_back());
+  }
+  if (with_operations) {
+    described.topic_authorized_operations =
+        authorized_operations(services.authorizer, context, ResourceType::topic, topic.name);
   }
   return described;
 }
@@ -90,25 +79,30 @@ Task<void> create_missing(const BrokerServices& services, const RequestContext& 
     names.emplace(*wanted.name);
   }
   if (names.empty()) co_return;
-  for (const CreateTopicResult& result :
-       co_await services.controller.auto_create_topics({names.begin(), names.end()})) {
+  auto results = co_await services.controller.auto_create_topics({names.begin(), names.end()});
+  co_await undo_unusable_topics(services, results);
+  for (const CreateTopicResult& result : results) {
     if (!result.status.ok()) refused.emplace(result.name, result.status.code());
   }
 }
 
 ResponseTopic find_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-                         const RequestTopic& wanted, const std::map<std::string, ErrorCode, std::less<>>& refused) {
+                         const RequestTopic& wanted, const std::map<std::string, ErrorCode, std::less<>>& refused,
+                         bool with_operations) {
   if (asks_by_id(wanted)) {
     const TopicMetadata* topic = image.find_topic(wanted.topic_id);
     const bool allowed = topic != nullptr &&
                          services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name);
-    return allowed ? describe_topic(image, *topic) : refuse_topic(wanted, ErrorCode::unknown_topic_id);
+    return allowed ? describe_topic(services, context, image, *topic, with_operations)
+                   : refuse_topic(wanted, ErrorCode::unknown_topic_id);
   }
   const std::string_view name = wanted.name.value_or("");
   if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
     return refuse_topic(wanted, ErrorCode::topic_authorization_failed);
   }
-  if (const TopicMetadata* topic = image.find_topic(name)) return describe_topic(image, *topic);
+  if (const TopicMetadata* topic = image.find_topic(name)) {
+    return describe_topic(services, context, image, *topic, with_operations);
+  }
   const auto why = refused.find(name);
   if (why != refused.end()) return refuse_topic(wanted, why->second);
   return refuse_topic(wanted, validate_topic_name(name).ok() ? ErrorCode::unknown_topic_or_partition
@@ -129,12 +123,17 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   }
 
   kafka::MetadataResponse response;
+  if (request.include_cluster_authorized_operations) {
+    response.cluster_authorized_operations =
+        authorized_operations(services.authorizer, context, ResourceType::cluster, kClusterResource);
+  }
   if (asks_for_all(context, request)) {
     const MetadataImagePtr image = services.metadata.current();
     fill_brokers(context, *image, response);
     for (const TopicMetadataPtr& topic : image->topics()) {
       if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
-        response.topics.push_back(describe_topic(*image, *topic));
+        response.topics.push_back(
+            describe_topic(services, context, *image, *topic, request.include_topic_authorized_operations));
       }
     }
     co_return encode_reply(context, response);
@@ -145,7 +144,8 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   const MetadataImagePtr image = services.metadata.current();
   fill_brokers(context, *image, response);
   for (const RequestTopic& wanted : *request.topics) {
-    response.topics.push_back(find_topic(services, context, *image, wanted, refused));
+    response.topics.push_back(
+        find_topic(services, context, *image, wanted, refused, request.include_topic_authorized_operations));
   }
   co_return encode_reply(context, response);
 }

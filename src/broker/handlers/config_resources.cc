@@ -1,0 +1,52 @@
+#include "broker/handlers/config_resources.h"
+
+namespace naru {
+
+Result<ConfigResource> config_resource(int8_t type) {
+  switch (type) {
+    case kTopicResource:
+      return ConfigResource::topic;
+    case kBrokerResource:
+      return ConfigResource::broker;
+    case kGroupResource:
+      return ConfigResource::group;
+    case kBrokerLoggerResource:
+      return failure(ErrorCode::invalid_request,
+                     "loggers have no levels of their own; the broker key naru.log.level sets the level of all");
+    case kClientMetricsResource:
+      return failure(ErrorCode::invalid_request, "client metrics are not collected");
+    default:
+      return failure(ErrorCode::invalid_request, "{} is no type of resource with a configuration", type);
+  }
+}
+
+int8_t resource_type(ConfigResource resource) {
+  switch (resource) {
+    case ConfigResource::topic:
+      return kTopicResource;
+    case ConfigResource::broker:
+      return kBrokerResource;
+    case ConfigResource::group:
+      return kGroupResource;
+  }
+  return 0;
+}
+
+Status authorize_configs(const BrokerServices& services, const RequestContext& context, Operation operation,
+                         ConfigResource resource, std::string_view name) {
+  const auto allowed = [&](ResourceType type, std::string_view what) {
+    return services.authorizer.authorize(context, operation, type, what);
+  };
+  switch (resource) {
+    case ConfigResource::topic:
+      return allowed(ResourceType::topic, name) ? Status() : Status(ErrorCode::topic_authorization_failed);
+    case ConfigResource::broker:
+      return allowed(ResourceType::cluster, kClusterResource) ? Status()
+                                                              : Status(ErrorCode::cluster_authorization_failed);
+    case ConfigResource::group:
+      return allowed(ResourceType::group, name) ? Status() : Status(ErrorCode::group_authorization_failed);
+  }
+  return Status(ErrorCode::invalid_request);
+}
+
+}  // namespace naru

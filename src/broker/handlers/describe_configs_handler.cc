@@ -1,0 +1,113 @@
+// DescribeConfigs: every key of a topic, of this broker, of all brokers together, or of a group.
+#include <algorithm>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/config_resources.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/metadata_words.h"
+#include "cluster_control/effective_config.h"
+#include "cluster_control/metadata_keys.h"
+#include "cluster_control/metadata_publisher.h"
+#include "cluster_control/topic_name.h"
+#include "configuration/config_description.h"
+#include "kafka_protocol/messages/describe_configs_request.h"
+#include "kafka_protocol/messages/describe_configs_response.h"
+
+namespace naru {
+namespace {
+
+using Wanted = kafka::DescribeConfigsRequest::DescribeConfigsResource;
+using Entry = kafka::DescribeConfigsResponse::DescribeConfigsResourceResult;
+using Described = std::vector<DescribedConfig>;
+
+Result<Described> describe_topic_named(const BrokerServices& services, const MetadataImage& image,
+                                       std::string_view name) {
+  NARU_TRY(validate_topic_name(name));
+  const TopicMetadata* topic = image.find_topic(name);
+  if (topic == nullptr) return failure(ErrorCode::unknown_topic_or_partition, "there is no topic {}", name);
+  return describe_topic(config_layers(services.config, image), topic->configs, topic->replication_factor());
+}
+
+Result<Described> describe_broker_named(const BrokerServices& services, const MetadataImage& image,
+                                        std::string_view name) {
+  if (name.empty()) return describe_broker_defaults(stored_broker_configs(image, metadata_keys::kAllBrokers));
+  const std::string self = std::to_string(services.config.node_id.value());
+  if (name != self) {
+    return failure(ErrorCode::invalid_request,
+                   "this is broker {}, and '{}' was asked for; each broker describes itself", self, name);
+  }
+  return describe_broker(config_layers(services.config, image));
+}
+
+Result<Described> describe_group_named(const MetadataImage& image, std::string_view name) {
+  if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the group is missing");
+  return describe_group(stored_group_configs(image, name));
+}
+
+Result<Described> describe_resource(const BrokerServices& services, const RequestContext& context,
+                                    const MetadataImage& image, const Wanted& wanted) {
+  NARU_TRY_ASSIGN(const ConfigResource resource, config_resource(wanted.resource_type));
+  NARU_TRY(authorize_configs(services, context, Operation::describe_configs, resource, wanted.resource_name));
+  switch (resource) {
+    case ConfigResource::topic:
+      return describe_topic_named(services, image, wanted.resource_name);
+    case ConfigResource::broker:
+      return describe_broker_named(services, image, wanted.resource_name);
+    case ConfigResource::group:
+      return describe_group_named(image, wanted.resource_name);
+  }
+  return failure(ErrorCode::invalid_request, "no such kind of resource");
+}
+
+Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig config) {
+  Entry entry;
+  entry.name = std::string(config.definition->name);
+  entry.value = std::move(config.value);
+  entry.read_only = config.read_only;
+  entry.is_default = config.source == ConfigSource::default_value;
+  entry.config_source = std::to_underlying(config.source);
+  entry.config_type = std::to_underlying(config.definition->type);
+  if (request.include_synonyms) {
+    for (DescribedSynonym& synonym : config.synonyms) {
+      entry.synonyms.push_back({.name = std::move(synonym.name),
+                                .value = std::move(synonym.value),
+                                .source = std::to_underlying(synonym.source)});
+    }
+  }
+  if (request.include_documentation) entry.documentation = std::string(config.definition->help);
+  return entry;
+}
+
+// No keys means all: null, and also an empty list, which some clients send for it.
+bool is_wanted(const Wanted& wanted, std::string_view key) {
+  const auto& keys = wanted.configuration_keys;
+  return !keys || keys->empty() || std::ranges::find(*keys, key) != keys->end();
+}
+
+}  // namespace
+
+Task<Response> handle_describe_configs(const BrokerServices& services, const RequestContext& context,
+                                       kafka::WireReader& reader) {
+  kafka::DescribeConfigsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  const MetadataImagePtr image = services.metadata.current();
+  kafka::DescribeConfigsResponse response;
+  for (const Wanted& wanted : request.resources) {
+    auto& result = response.results.emplace_back();
+    result.resource_type = wanted.resource_type;
+    result.resource_name = std::string(wanted.resource_name);
+    auto described = describe_resource(services, context, *image, wanted);
+    if (!described) {
+      result.error_code = described.error().code();
+      result.error_message = error_text(described.error());
+      continue;
+    }
+    for (DescribedConfig& config : *described) {
+      if (is_wanted(wanted, config.definition->name)) result.configs.push_back(to_entry(request, std::move(config)));
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru
