@@ -7,8 +7,14 @@ import json
 import os
 import re
 import subprocess
+import sys
+
+import toolchain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "system"))
+
+from naru_process import Broker  # noqa: E402
 
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -200,4 +206,21 @@ def check(version, broker):
     sizes(tools)
     if offered(versions, "DeleteRecords"):
         delete_records(tools, partition, count)
-    return True
+
+
+class Check:
+    """The row of the tools in the table of checks."""
+
+    name, version = "kafka-tools", "4.1.0"
+
+    def missing(self):
+        return toolchain.missing({"java": "Java (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"})
+
+    def run(self):
+        broker = Broker()
+        try:
+            check(self.version, broker)
+            expect(f"exit code {broker.terminate()}", "^exit code 0$")
+        finally:
+            broker.close()
+        return ", ".join(CLASSES)

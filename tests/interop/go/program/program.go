@@ -1,0 +1,123 @@
+// Package program has what the programs of the three Go clients share: the command line, what is produced, and what is printed.
+package program
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// FirstTimestamp is the one of record 0, in milliseconds; it is fixed, so that the driver knows what to expect.
+	FirstTimestamp = 1700000000000
+	HeaderName     = "number"
+	// RetentionMs keeps records with such old timestamps from being deleted.
+	RetentionMs = "-1"
+	// MaxMessageBytes is what the admin command changes max.message.bytes to.
+	MaxMessageBytes = "2000000"
+	// Patience is how long a producer keeps trying while the broker is away.
+	Patience = 2 * time.Minute
+)
+
+// Client does each command with one client library; an error ends the program with exit code 1.
+type Client interface {
+	Admin(topic string) error
+	Delete(topic string) error
+	Produce(topic, codec string, count int) error
+	Consume(topic string, count int) error
+	Idempotent(topic string, count int) error
+}
+
+// Main runs the command line PROGRAM COMMAND BOOTSTRAP TOPIC [CODEC] [COUNT].
+func Main(newClient func(bootstrap string) Client) {
+	if len(os.Args) < 4 {
+		fail(fmt.Errorf("usage: PROGRAM admin|delete|produce|consume|idempotent BOOTSTRAP TOPIC [CODEC] [COUNT]"))
+	}
+	client, topic := newClient(os.Args[2]), os.Args[3]
+	var err error
+	switch os.Args[1] {
+	case "admin":
+		err = client.Admin(topic)
+	case "delete":
+		err = client.Delete(topic)
+	case "produce":
+		err = client.Produce(topic, os.Args[4], number(os.Args[5]))
+	case "consume":
+		err = client.Consume(topic, number(os.Args[4]))
+	case "idempotent":
+		err = client.Idempotent(topic, number(os.Args[4]))
+	default:
+		err = fmt.Errorf("no command %s", os.Args[1])
+	}
+	if err != nil {
+		fail(err)
+	}
+}
+
+func number(text string) int {
+	value, err := strconv.Atoi(text)
+	if err != nil {
+		fail(err)
+	}
+	return value
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// Done tells the driver that a step of the admin command has succeeded.
+func Done(step string) { fmt.Println(step) }
+
+func Key(i int) []byte                 { return fmt.Appendf(nil, "key %d", i) }
+func Value(codec string, i int) []byte { return fmt.Appendf(nil, "%s %d", codec, i) }
+func Number(i int) []byte              { return strconv.AppendInt(nil, int64(i), 10) }
+func Time(i int) time.Time             { return time.UnixMilli(FirstTimestamp + int64(i)) }
+
+// PrintRecord prints a record as the driver compares it.
+func PrintRecord(offset int64, key, value []byte, headerName string, header []byte, timestamp time.Time) {
+	fmt.Printf("%d\t%s\t%s\t%s=%s\t%d\n", offset, key, value, headerName, header, timestamp.UnixMilli())
+}
+
+// Pace keeps the idempotent command slow enough for the broker to be killed several times in its course.
+func Pace(i int) {
+	if i%100 == 99 {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Acknowledged counts acknowledgements, tells the driver about them, and remembers the first failure. Safe for all goroutines.
+type Acknowledged struct {
+	mutex sync.Mutex
+	count int
+	err   error
+}
+
+func (a *Acknowledged) Add(count int, err error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if err != nil {
+		if a.err == nil {
+			a.err = err
+		}
+		return
+	}
+	before := a.count
+	a.count += count
+	if before/1000 != a.count/1000 {
+		fmt.Printf("acknowledged %d\n", a.count)
+	}
+}
+
+// Err is the first failure, or that not all of `expected` were acknowledged.
+func (a *Acknowledged) Err(expected int) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.err == nil && a.count != expected {
+		return fmt.Errorf("%d of %d are acknowledged", a.count, expected)
+	}
+	return a.err
+}

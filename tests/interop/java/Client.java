@@ -1,0 +1,164 @@
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.DescribeTopicsResult;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/** The program of Java's kafka-clients; one source for all versions from 2.8 on. */
+public class Client {
+  private static final long FIRST_TIMESTAMP = 1700000000000L;
+
+  private final String bootstrap;
+  private final String topic;
+
+  private Client(String bootstrap, String topic) {
+    this.bootstrap = bootstrap;
+    this.topic = topic;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Client client = new Client(arguments[1], arguments[2]);
+    switch (arguments[0]) {
+      case "admin" -> client.admin();
+      case "delete" -> client.delete();
+      case "produce" -> client.produce(arguments[3], Integer.parseInt(arguments[4]));
+      case "consume" -> client.consume(Integer.parseInt(arguments[3]));
+      case "idempotent" -> client.idempotent(Integer.parseInt(arguments[3]));
+      default -> throw new IllegalArgumentException(arguments[0]);
+    }
+  }
+
+  private void admin() throws Exception {
+    try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
+      // Records with such old timestamps are kept only without retention.
+      NewTopic created = new NewTopic(topic, 2, (short) 1).configs(Map.of("retention.ms", "-1"));
+      admin.createTopics(List.of(created)).all().get();
+      System.out.println("create");
+      require(admin.listTopics().names().get().contains(topic), "not listed");
+      System.out.println("list");
+      require(describe(admin).partitions().size() == 2, "number of partitions");
+      System.out.println("describe");
+      require(config(admin, "retention.ms").equals("-1"), "retention.ms");
+      System.out.println("describe-configs");
+      AlterConfigOp set = new AlterConfigOp(new ConfigEntry("max.message.bytes", "2000000"), AlterConfigOp.OpType.SET);
+      admin.incrementalAlterConfigs(Map.of(resource(), List.of(set))).all().get();
+      require(config(admin, "max.message.bytes").equals("2000000"), "max.message.bytes");
+      System.out.println("alter-configs");
+      admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(3))).all().get();
+      System.out.println("create-partitions");
+    }
+  }
+
+  private ConfigResource resource() {
+    return new ConfigResource(ConfigResource.Type.TOPIC, topic);
+  }
+
+  private String config(Admin admin, String name) throws Exception {
+    return admin.describeConfigs(List.of(resource())).all().get().get(resource()).get(name).value();
+  }
+
+  /** The accessor has one name up to 3.0 and another from 4.0 on. */
+  @SuppressWarnings("unchecked")
+  private TopicDescription describe(Admin admin) throws Exception {
+    DescribeTopicsResult result = admin.describeTopics(List.of(topic));
+    java.lang.reflect.Method accessor;
+    try {
+      accessor = DescribeTopicsResult.class.getMethod("topicNameValues");
+    } catch (NoSuchMethodException old) {
+      accessor = DescribeTopicsResult.class.getMethod("values");
+    }
+    return ((Map<String, KafkaFuture<TopicDescription>>) accessor.invoke(result)).get(topic).get();
+  }
+
+  private void delete() throws Exception {
+    try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrap))) {
+      admin.deleteTopics(List.of(topic)).all().get();
+    }
+  }
+
+  private void produce(String codec, int count) throws Exception {
+    Acknowledged acknowledged = new Acknowledged();
+    Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.idempotence", "false", "compression.type",
+        codec, "linger.ms", "20", "acks", "all", "max.in.flight.requests.per.connection", "1");
+    try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+      for (int i = 0; i < count; i++) {
+        var record = new ProducerRecord<>(topic, 0, FIRST_TIMESTAMP + i, "key " + i, codec + " " + i);
+        record.headers().add("number", Integer.toString(i).getBytes());
+        producer.send(record, (metadata, failure) -> acknowledged.add(failure));
+      }
+    }
+    acknowledged.require(count);
+  }
+
+  private void consume(int count) {
+    Map<String, Object> config = Map.of("bootstrap.servers", bootstrap);
+    TopicPartition partition = new TopicPartition(topic, 0);
+    try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+      consumer.assign(List.of(partition));
+      consumer.seekToBeginning(List.of(partition));
+      for (int read = 0; read < count;) {
+        for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofSeconds(10))) {
+          Header header = record.headers().iterator().next();
+          System.out.println(record.offset() + "\t" + record.key() + "\t" + record.value() + "\t" + header.key() + "="
+              + new String(header.value()) + "\t" + record.timestamp());
+          read++;
+        }
+      }
+      require(consumer.endOffsets(List.of(partition)).get(partition) == count, "end offset");
+      require(consumer.offsetsForTimes(Map.of(partition, FIRST_TIMESTAMP + 1)).get(partition).offset() == 1, "offset for a time");
+    }
+  }
+
+  private void idempotent(int count) throws Exception {
+    Acknowledged acknowledged = new Acknowledged();
+    Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.idempotence", "true", "acks", "all",
+        "max.in.flight.requests.per.connection", "5", "delivery.timeout.ms", "120000", "reconnect.backoff.max.ms", "500");
+    try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+      for (int i = 0; i < count; i++) {
+        producer.send(new ProducerRecord<>(topic, 0, null, Integer.toString(i)), (metadata, failure) -> acknowledged.add(failure));
+        // Slow enough for the broker to be killed several times meanwhile.
+        if (i % 100 == 99) Thread.sleep(10);
+      }
+    }
+    acknowledged.require(count);
+  }
+
+  /** Counts acknowledgements, all of which come on the producer's thread, and keeps the first failure. */
+  private static class Acknowledged {
+    private volatile int count = 0;
+    private final AtomicReference<Exception> failure = new AtomicReference<>();
+
+    void add(Exception exception) {
+      if (exception != null) {
+        failure.compareAndSet(null, exception);
+      } else if (++count % 1000 == 0) {
+        System.out.println("acknowledged " + count);
+      }
+    }
+
+    void require(int expected) throws Exception {
+      if (failure.get() != null) throw failure.get();
+      Client.require(count == expected, count + " of " + expected + " are acknowledged");
+    }
+  }
+
+  private static void require(boolean condition, String what) {
+    if (!condition) throw new IllegalStateException(what);
+  }
+}
