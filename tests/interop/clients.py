@@ -43,7 +43,7 @@ def java(version):
                     folder=folder)
             execute("javac", "-cp", "libraries/*", "-d", "classes", "Client.java", folder=folder)
         folder = built(f"java-{version}", "java", build, version)
-        return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/libraries/*:{folder}/classes", "Client"]
+        return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{folder}/libraries/*:{folder}/classes", "Client"]
     return Client(f"java-{version}", version, program,
                   {"javac": "a JDK (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"})
 
