@@ -33,7 +33,7 @@ void FrameReader::borrow_block() {
   lent_ = false;
   begin_ = 0;
   end_ = leftover_.size();
-  std::memcpy(block_->bytes.get(), leftover_.data(), leftover_.size());
+  std::ranges::copy(leftover_, block_->bytes.get());
   leftover_ = Bytes();
 }
 
