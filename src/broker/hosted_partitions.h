@@ -18,7 +18,7 @@ struct HostedPartition {
   std::shared_ptr<Partition> partition;
   std::shared_ptr<const TopicConfig> config;
   Status offline_reason;     // it belongs here, but its log could not be opened
-  bool unmade = false;       // nor could its folder be created
+  bool unmade = false;       // it is new, and could not be made
   std::string_view log_dir;  // the path of its LogDirectory, which outlives every request
 
   explicit operator bool() const { return partition != nullptr; }
@@ -42,7 +42,7 @@ class HostedPartitions {
 
   // Those that belong here and are not served, because their log could not be opened or went offline.
   size_t offline_count() const;
-  // Why a partition of this topic has no folder here; ok when all of those that belong here have one.
+  // Why a new partition of this topic could not be made here; ok when all could.
   Status why_unmade(const Uuid& topic_id) const;
   // Those that are served.
   std::vector<std::shared_ptr<Partition>> all() const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "async/task_group.h"
+#include "broker/in_lanes.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -41,36 +41,21 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
-    const std::scoped_lock lock(folders_mutex_);
-    for (size_t i = 0; i < directories_.size(); ++i) {
-      NARU_TRY_ASSIGN(const auto found, directories_[i]->partitions());
-      for (const PartitionFolder& folder : found) {
-        const auto [at, added] = folders_.try_emplace({folder.topic_id, folder.partition},
-                                                      Location{directories_[i].get(), &journals_.of(i), folder.path});
-        if (!added) {
-          return error(ErrorCode::corrupt_data,
-                       "{} and {} hold the same partition; move the older one out of the data folder", at->second.path,
-                       folder.path);
-        }
-        ++folder_counts_[directories_[i].get()];
-      }
-    }
+    NARU_TRY(folders_.list());
     return journals_.read();
   });
 }
 
 Task<void> PartitionKeeper::begin_journals() {
   return on_worker(seams_.scheduler, [this] {
-    const std::scoped_lock lock(folders_mutex_);
     std::set<LogId> present;
-    for (const auto& [key, location] : folders_) present.insert({key.first, key.second});
+    for (const auto& [key, location] : folders_.all()) present.insert({key.first, key.second});
     journals_.begin(present);
   });
 }
 
 Task<Status> PartitionKeeper::bind_cluster(Uuid cluster_id) {
   return on_worker(seams_.scheduler, [this, cluster_id]() -> Status {
-    const std::scoped_lock lock(folders_mutex_);
     for (const auto& directory : directories_) NARU_TRY(directory->bind_cluster(cluster_id));
     return {};
   });
@@ -110,11 +95,12 @@ std::vector<TopicMetadataPtr> PartitionKeeper::to_be_followed(const MetadataImag
     return {image.topics().begin(), image.topics().end()};
   }
   std::vector<TopicMetadataPtr> topics = image.topics_changed_since(*followed_);
-  for (const PartitionKey& key : unmade_) {
-    const TopicMetadata* topic = image.find_topic(key.first);
-    if (topic == nullptr) continue;
-    const auto same = [topic](const TopicMetadataPtr& other) { return other.get() == topic; };
-    if (std::ranges::none_of(topics, same)) topics.push_back(*std::ranges::find_if(image.topics(), same));
+  std::set<Uuid> again;
+  for (const PartitionKey& key : unmade_) again.insert(key.first);
+  for (const TopicMetadataPtr& topic : topics) again.erase(topic->id);
+  if (!again.empty()) {
+    std::ranges::copy_if(image.topics(), std::back_inserter(topics),
+                         [&again](const TopicMetadataPtr& topic) { return again.contains(topic->id); });
   }
   forget_unmade();
   return topics;
@@ -122,6 +108,7 @@ std::vector<TopicMetadataPtr> PartitionKeeper::to_be_followed(const MetadataImag
 
 // They are missing again, and so opened by open_missing().
 void PartitionKeeper::forget_unmade() {
+  const std::scoped_lock lock(unmade_mutex_);
   for (const auto& [topic_id, index] : std::exchange(unmade_, {})) hosted_.remove(topic_id, index);
 }
 
@@ -140,57 +127,68 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
       if (!config) {
         config = std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs));
       }
-      openings.push_back(
-          {{.topic = topic->name, .topic_id = topic->id, .index = state->index}, state->leader_epoch, config});
+      openings.push_back({.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index},
+                          .leader_epoch = state->leader_epoch,
+                          .config = config});
     }
   }
-  // Before clients are there, every worker opens logs. Later, half of them are left for what clients wait for.
-  const auto workers = static_cast<size_t>(config_.num_io_threads);
-  const size_t lanes = std::min(openings.size(), strays_mentioned_ ? (workers + 1) / 2 : workers);
-  std::atomic<size_t> next = 0;
-  TaskGroup group;
-  for (size_t lane = 0; lane < lanes; ++lane) group.spawn(open_next(openings, next));
-  co_await group.join();
+  if (openings.empty()) co_return;
+  co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return make_folder(openings[at]); });
+  const auto is_new = [](const Opening& opening) { return opening.created.has_value(); };
+  if (std::ranges::any_of(openings, is_new)) {
+    const Status synced = co_await on_worker(seams_.scheduler, [this] { return folders_.sync_names(); });
+    for (Opening& opening : openings) {
+      if (!opening.created) continue;
+      if (synced.ok()) {
+        folders_.add(opening.identity, *opening.created);
+      } else {
+        folders_.forget_created(*opening.created);
+        opening.problem = synced;
+      }
+    }
+  }
+  co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return open_partition(openings[at]); });
 }
 
-Task<void> PartitionKeeper::open_next(const std::vector<Opening>& openings, std::atomic<size_t>& next) {
-  for (size_t at = next.fetch_add(1); at < openings.size(); at = next.fetch_add(1)) {
-    co_await open_partition(openings[at]);
+// Before clients are there, every worker opens logs. Later, half of them are left for what clients wait for.
+size_t PartitionKeeper::lanes() const {
+  const auto workers = static_cast<size_t>(config_.num_io_threads);
+  return strays_mentioned_ ? (workers + 1) / 2 : workers;
+}
+
+Task<void> PartitionKeeper::make_folder(Opening& opening) {
+  const PartitionIdentity& identity = opening.identity;
+  if (folders_.find(identity.topic_id, identity.index)) co_return;
+  auto created = co_await on_worker(seams_.scheduler, [this, &identity] { return folders_.create(identity); });
+  if (created) {
+    opening.created = std::move(*created);
+  } else {
+    opening.problem = created.error();
   }
 }
 
-Task<void> PartitionKeeper::open_partition(Opening opening) {
-  auto& [identity, leader_epoch, config] = opening;
-  auto opened = co_await open_log(identity, *config);
-  const std::scoped_lock lock(folders_mutex_);
-  const PartitionKey key{identity.topic_id, identity.index};
-  const auto folder = folders_.find(key);
-  if (!opened) {
-    log_error("partition", "{} is offline: {}", identity.to_string(), opened.error().to_string());
-    const bool unmade = folder == folders_.end();
-    if (unmade) unmade_.insert(key);
-    hosted_.add(identity, {.config = std::move(config),
-                           .offline_reason = Status(ErrorCode::log_offline, opened.error().message()),
-                           .unmade = unmade});
+Task<void> PartitionKeeper::open_partition(Opening& opening) {
+  const auto location = folders_.find(opening.identity.topic_id, opening.identity.index);
+  if (!location) {
+    report_offline(opening, opening.problem, true);
     co_return;
   }
-  const PartitionServices services{
-      .clock = seams_.clock, .scheduler = seams_.scheduler, .durability = *opened->journal};
-  auto partition =
-      std::make_shared<Partition>(identity, std::move(opened->log), config_.node_id, leader_epoch, *config, services);
-  hosted_.add(
-      identity,
-      {.partition = std::move(partition), .config = std::move(config), .log_dir = folder->second.directory->path()});
+  auto log = co_await open_log(opening, *location);
+  if (log) {
+    serve(opening, *location, std::move(*log));
+  } else {
+    report_offline(opening, log.error(), opening.created.has_value());
+  }
 }
 
-Task<Result<PartitionKeeper::OpenedPartition>> PartitionKeeper::open_log(const PartitionIdentity& identity,
-                                                                         const TopicConfig& config) {
-  return on_worker(seams_.scheduler, [this, &identity, &config]() -> Result<OpenedPartition> {
-    NARU_TRY_ASSIGN(const Location location, locate_or_create(identity));
+Task<Result<std::unique_ptr<PartitionLog>>> PartitionKeeper::open_log(const Opening& opening,
+                                                                      const PartitionFolders::Location& location) {
+  return on_worker(seams_.scheduler, [this, &opening, &location]() -> Result<std::unique_ptr<PartitionLog>> {
+    const PartitionIdentity& identity = opening.identity;
     const LogId id{identity.topic_id, identity.index};
     const auto journaled = journals_.unreplayed(id);
     NARU_TRY_ASSIGN(OpenedLog opened,
-                    PartitionLog::open(seams_.files, open_files_, location.path, log_config_of(config),
+                    PartitionLog::open(seams_.files, open_files_, location.path, log_config_of(*opening.config),
                                        {.topic_id = identity.topic_id,
                                         .clean_shutdown = location.directory->was_clean_shutdown(),
                                         .now = seams_.clock.wall_now_ms(),
@@ -198,107 +196,81 @@ Task<Result<PartitionKeeper::OpenedPartition>> PartitionKeeper::open_log(const P
                                         .producers = producers_}));
     if (opened.report.remarkable()) log_warn("partition", "{}: {}", identity.to_string(), opened.report.to_string());
     journals_.replayed(id);
-    return OpenedPartition{std::move(opened.log), location.journal};
+    return std::move(opened.log);
   });
 }
 
-Result<PartitionKeeper::Location> PartitionKeeper::locate_or_create(const PartitionIdentity& identity) {
-  const PartitionKey key{identity.topic_id, identity.index};
-  LogDirectory* directory = nullptr;
-  CommitJournal* journal = nullptr;
-  {
-    const std::scoped_lock lock(folders_mutex_);
-    if (const auto known = folders_.find(key); known != folders_.end()) return known->second;
-    const size_t chosen = emptiest_directory();
-    directory = directories_[chosen].get();
-    journal = &journals_.of(chosen);
-    ++folder_counts_[directory];
-  }
-  auto path = directory->create_partition(identity.topic, identity.index, identity.topic_id);
-  const std::scoped_lock lock(folders_mutex_);
-  if (!path) {
-    --folder_counts_[directory];
-    return failure(path.error());
-  }
-  return folders_.emplace(key, Location{directory, journal, std::move(*path)}).first->second;
+void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& location,
+                            std::unique_ptr<PartitionLog> log) {
+  const PartitionServices services{
+      .clock = seams_.clock, .scheduler = seams_.scheduler, .durability = *location.journal};
+  auto partition = std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, opening.leader_epoch,
+                                               *opening.config, services);
+  hosted_.add(opening.identity,
+              {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
 }
 
-size_t PartitionKeeper::emptiest_directory() {
-  const auto count = [this](const std::unique_ptr<LogDirectory>& directory) { return folder_counts_[directory.get()]; };
-  return static_cast<size_t>(std::ranges::min_element(directories_, {}, count) - directories_.begin());
+void PartitionKeeper::report_offline(Opening& opening, const Status& problem, bool unmade) {
+  log_error("partition", "{} is offline: {}", opening.identity.to_string(), problem.to_string());
+  hosted_.add(opening.identity, {.config = opening.config,
+                                 .offline_reason = Status(ErrorCode::log_offline, problem.message()),
+                                 .unmade = unmade});
+  if (!unmade) return;
+  const std::scoped_lock lock(unmade_mutex_);
+  unmade_.emplace(opening.identity.topic_id, opening.identity.index);
 }
 
 Task<Status> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
-  Status first_problem;
-  for (int32_t index = 0; index < topic.partition_count; ++index) {
-    const Status status = co_await delete_partition(topic, PartitionIndex(index));
-    if (status.ok()) continue;
-    // Tried again with the next image, or after a restart.
-    log_error("partition", "could not delete {}-{}: {}", topic.name, index, status.to_string());
-    if (first_problem.ok()) first_problem = status;
-  }
-  co_return first_problem;
+  const auto count = static_cast<size_t>(topic.partition_count);
+  std::vector<Status> problems(count);
+  const auto rename = [&](size_t at) -> Task<void> { return close_and_rename(topic, at, problems[at]); };
+  const auto remove = [&](size_t at) -> Task<void> { return remove_renamed(topic, at, problems[at]); };
+  co_await in_lanes(count, lanes(), rename);
+  const Status synced = co_await on_worker(seams_.scheduler, [this] { return folders_.sync_names(); });
+  if (!synced.ok()) co_return synced;
+  co_await in_lanes(count, lanes(), remove);
+  // Tried again with the next image, or after a restart.
+  const auto failed = std::ranges::find_if_not(problems, &Status::ok);
+  if (failed == problems.end()) co_return Status();
+  log_error("partition", "could not delete {}-{}: {}", topic.name, failed - problems.begin(), failed->to_string());
+  co_return *failed;
 }
 
-Task<Status> PartitionKeeper::delete_partition(const DeletedTopic& topic, PartitionIndex index) {
-  const HostedPartition gone = hosted_.remove(topic.id, index);
-  if (gone) {
-    ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition)));
+Task<void> PartitionKeeper::close_and_rename(const DeletedTopic& topic, size_t number, Status& problem) {
+  const PartitionIndex index(static_cast<int32_t>(number));
+  if (const HostedPartition gone = hosted_.remove(topic.id, index)) {
+    ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition), LogFuture::deleted));
   }
-  co_return co_await on_worker(seams_.scheduler,
-                               [this, &topic, index, &gone] { return delete_folder(topic, index, gone.partition); });
+  if (!folders_.find(topic.id, index)) co_return;
+  problem = co_await on_worker(seams_.scheduler,
+                               [this, &topic, index] { return folders_.rename_for_deletion(topic, index); });
 }
 
-// Two steps, of which the second frees the space and may take long. A failed one is gone on with at the next attempt.
-Status PartitionKeeper::delete_folder(const DeletedTopic& topic, PartitionIndex index,
-                                      std::shared_ptr<Partition> closed) {
-  const PartitionKey key{topic.id, index};
-  Location location;
-  {
-    const std::scoped_lock lock(folders_mutex_);
-    const auto folder = folders_.find(key);
-    if (folder == folders_.end()) return {};
-    if (closed) folder->second.closed = std::move(closed);
-    location = folder->second;
-  }
-  if (!location.doomed) {
-    NARU_TRY_ASSIGN(location.path, location.directory->begin_deletion(topic.name, index, topic.id));
-    if (location.closed) location.journal->closed(*location.closed);
-    journals_.replayed({topic.id, index});
-    location.closed.reset();
-    location.doomed = true;
-    const std::scoped_lock lock(folders_mutex_);
-    folders_.insert_or_assign(key, location);
-  }
-  NARU_TRY(location.directory->finish_deletion(location.path));
-  const std::scoped_lock lock(folders_mutex_);
-  folders_.erase(key);
-  --folder_counts_[location.directory];
-  return {};
+Task<void> PartitionKeeper::remove_renamed(const DeletedTopic& topic, size_t number, Status& problem) {
+  const PartitionIndex index(static_cast<int32_t>(number));
+  if (!folders_.find(topic.id, index)) co_return;
+  const Status removed =
+      co_await on_worker(seams_.scheduler, [this, &topic, index] { return folders_.remove(topic, index); });
+  if (problem.ok()) problem = removed;
 }
 
 void PartitionKeeper::warn_of_strays(const MetadataImage& image) {
-  const std::scoped_lock lock(folders_mutex_);
-  for (const auto& [key, location] : folders_) {
-    if (location.doomed || image.find_topic(key.first) != nullptr) continue;
+  for (const auto& [key, location] : folders_.all()) {
+    if (location.renamed || image.find_topic(key.first) != nullptr) continue;
     log_warn("partition", "{} belongs to no known topic and is left alone; remove it by hand if it is not needed",
              location.path);
   }
 }
 
 Task<Status> PartitionKeeper::close() {
-  bool all_closed = true;
-  for (const auto& partition : hosted_.all()) {
-    const Status status = co_await partition->close(Status(ErrorCode::shutting_down));
-    if (status.ok()) continue;
-    all_closed = false;
-    log_error("partition", "{} was not closed in order: {}", partition->identity().to_string(), status.to_string());
-  }
+  const auto partitions = hosted_.all();
+  std::atomic<bool> all_closed = true;
+  const auto close_one = [&](size_t at) -> Task<void> { return close_in_order(*partitions[at], all_closed); };
+  co_await in_lanes(partitions.size(), static_cast<size_t>(config_.num_io_threads), close_one);
   co_await journals_.drain();
   if (!all_closed)
     co_return error(ErrorCode::io_error, "not every log could be closed; the next start will recover them");
   co_return co_await on_worker(seams_.scheduler, [this]() -> Status {
-    const std::scoped_lock lock(folders_mutex_);
     for (size_t i = 0; i < directories_.size(); ++i) {
       if (!every_log_is_closed(*directories_[i])) continue;
       journals_.of(i).leave_empty();
@@ -308,12 +280,21 @@ Task<Status> PartitionKeeper::close() {
   });
 }
 
+Task<void> PartitionKeeper::close_in_order(Partition& partition, std::atomic<bool>& all_closed) {
+  const Status status = co_await partition.close(Status(ErrorCode::shutting_down), LogFuture::kept);
+  if (status.ok()) co_return;
+  all_closed = false;
+  log_error("partition", "{} was not closed in order: {}", partition.identity().to_string(), status.to_string());
+}
+
 // A log that was never opened, because it refused or belongs to no topic, is as it was when the broker started.
 bool PartitionKeeper::every_log_is_closed(const LogDirectory& directory) const {
-  return directory.was_clean_shutdown() || std::ranges::all_of(folders_, [&](const auto& folder) {
-           const auto& [key, location] = folder;
-           return location.directory != &directory || location.doomed || hosted_.find(key.first, key.second);
-         });
+  if (directory.was_clean_shutdown()) return true;
+  const auto folders = folders_.all();
+  return std::ranges::all_of(folders, [&](const auto& folder) {
+    const auto& [key, location] = folder;
+    return location.directory != &directory || location.renamed || hosted_.find(key.first, key.second);
+  });
 }
 
 }  // namespace naru

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "async/task.h"
 #include "broker/hosted_partitions.h"
 #include "broker/live_config.h"
+#include "broker/partition_folders.h"
 #include "cluster_control/metadata_image.h"
 #include "commit_journal/folder_journals.h"
 #include "configuration/broker_config.h"
@@ -52,36 +54,31 @@ class PartitionKeeper {
   Task<Status> close();
 
  private:
-  using PartitionKey = std::pair<Uuid, PartitionIndex>;
-  struct Location {
-    LogDirectory* directory;
-    CommitJournal* journal;  // of the same folder
-    std::string path;
-    bool doomed = false;                // renamed for deletion; its space is not free yet
-    std::shared_ptr<Partition> closed;  // for deletion; the journal has not been told yet
-  };
+  using PartitionKey = PartitionFolders::PartitionKey;
   struct Opening {
     PartitionIdentity identity;
     LeaderEpoch leader_epoch;
     std::shared_ptr<const TopicConfig> config;
-  };
-  struct OpenedPartition {
-    std::unique_ptr<PartitionLog> log;
-    CommitJournal* journal;
+    std::optional<PartitionFolders::Location> created;  // just now
+    Status problem;                                     // with creating it
   };
 
   Task<void> open_missing(const std::vector<TopicMetadataPtr>& topics);
   // Topics whose partitions or configuration may have to be touched.
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
   void forget_unmade();
-  Task<void> open_next(const std::vector<Opening>& openings, std::atomic<size_t>& next);
-  Task<void> open_partition(Opening opening);
-  Task<Result<OpenedPartition>> open_log(const PartitionIdentity& identity, const TopicConfig& config);
-  Result<Location> locate_or_create(const PartitionIdentity& identity);
-  size_t emptiest_directory();
+  Task<void> make_folder(Opening& opening);
+  Task<void> open_partition(Opening& opening);
+  Task<Result<std::unique_ptr<PartitionLog>>> open_log(const Opening& opening,
+                                                       const PartitionFolders::Location& location);
+  void serve(Opening& opening, const PartitionFolders::Location& location, std::unique_ptr<PartitionLog> log);
+  void report_offline(Opening& opening, const Status& problem, bool unmade);
   Task<Status> delete_topic(const DeletedTopic& topic);
-  Task<Status> delete_partition(const DeletedTopic& topic, PartitionIndex index);
-  Status delete_folder(const DeletedTopic& topic, PartitionIndex index, std::shared_ptr<Partition> closed);
+  Task<void> close_and_rename(const DeletedTopic& topic, size_t number, Status& problem);
+  Task<void> remove_renamed(const DeletedTopic& topic, size_t number, Status& problem);
+  Task<void> close_in_order(Partition& partition, std::atomic<bool>& all_closed);
+  // How many logs are opened or deleted at the same time.
+  size_t lanes() const;
   void warn_of_strays(const MetadataImage& image);
   bool every_log_is_closed(const LogDirectory& directory) const;
 
@@ -94,10 +91,9 @@ class PartitionKeeper {
   OpenFiles& open_files_;
   const ProducerRules producers_;
 
-  std::mutex folders_mutex_;  // held for look-ups
-  std::map<PartitionKey, Location> folders_;
-  std::map<const LogDirectory*, size_t> folder_counts_;
-  std::set<PartitionKey> unmade_;  // whose folder could not be created; tried again with every image
+  PartitionFolders folders_{directories_, journals_};
+  std::mutex unmade_mutex_;
+  std::set<PartitionKey> unmade_;  // new, and could not be made; tried again with every image
   mutable std::mutex problems_mutex_;
   std::map<Uuid, Status> deletion_problems_;
 

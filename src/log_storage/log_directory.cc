@@ -202,7 +202,6 @@ Result<std::string> LogDirectory::create_partition(std::string_view topic, Parti
     // Ours, when only its last step failed before.
     NARU_TRY_ASSIGN(const Uuid found, read_partition_topic_id(file_system_, path));
     if (found != topic_id) return failure(ErrorCode::already_exists, "{} exists already", path);
-    NARU_TRY(file_system_.sync_directory(path_));
     return path;
   }
   // Under another name until it is complete, so that a partition's folder never lacks its identity.
@@ -218,7 +217,6 @@ Result<std::string> LogDirectory::create_partition(std::string_view topic, Parti
     return failure(filled);
   }
   NARU_TRY(file_system_.rename(aside, path));
-  NARU_TRY(file_system_.sync_directory(path_));
   return path;
 }
 
@@ -232,12 +230,15 @@ Result<std::string> LogDirectory::begin_deletion(std::string_view topic, Partiti
   }
   const std::string aside = path_ + "/" + aside_name(topic, partition, topic_id, kDeleteSuffix);
   NARU_TRY(file_system_.rename(path, aside));
-  NARU_TRY(file_system_.sync_directory(path_));
   return aside;
 }
 
 Status LogDirectory::finish_deletion(const std::string& path) {
   return remove_recursively(file_system_, path);
+}
+
+Status LogDirectory::sync_names() {
+  return file_system_.sync_directory(path_);
 }
 
 }  // namespace naru

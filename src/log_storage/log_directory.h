@@ -60,14 +60,17 @@ class LogDirectory {
   // Sorted by folder name. A folder whose partition.metadata cannot be read fails the call and is named.
   Result<std::vector<PartitionFolder>> partitions();
 
-  // Creates the folder of a partition, ready for PartitionLog::open(), and returns its path; all or nothing.
+  // Creates the folder of a partition, ready for PartitionLog::open(), and returns its path; all or nothing. Again,
+  // after something failed, for the same partition: goes on. Durable, and so of use, after sync_names().
   Result<std::string> create_partition(std::string_view topic, PartitionIndex partition, const Uuid& topic_id);
 
-  // Deletes a partition in two steps: after the first, which is quick, the partition is gone for good and its name is
-  // free; the second frees the space. The log must be destroyed before. inconsistent_topic_id when the folder holds
-  // another topic's data; not_found when there is none.
+  // Deletes a partition in two steps: after the first, which is quick, its name is free, and after sync_names() it is
+  // gone for good; the second frees the space. The log must be destroyed before. inconsistent_topic_id when the folder
+  // holds another topic's data; not_found when there is none.
   Result<std::string> begin_deletion(std::string_view topic, PartitionIndex partition, const Uuid& topic_id);
   Status finish_deletion(const std::string& path);
+  // Makes the names of what was created and deleted durable.
+  Status sync_names();
 
   // After every log was closed; nothing may be written afterwards.
   Status mark_clean_shutdown();

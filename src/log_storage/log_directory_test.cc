@@ -106,6 +106,8 @@ TEST_F(DataFolder, PartitionsAreCreatedListedAndDeleted) {
   ASSERT_TRUE(directory->create_partition("my-topic.x", PartitionIndex(3), Uuid{1, 1}).has_value());
   ASSERT_TRUE(directory->create_partition("b", PartitionIndex(0), Uuid{2, 2}).has_value());
   EXPECT_EQ(directory->create_partition("b", PartitionIndex(0), Uuid{3, 3}).error(), ErrorCode::already_exists);
+  EXPECT_TRUE(directory->create_partition("b", PartitionIndex(0), Uuid{2, 2}).has_value()) << "once more";
+  ASSERT_TRUE(directory->sync_names().ok());
   ASSERT_TRUE(files.create_directories("/a/data/__metadata").ok());
 
   directory = nullptr;
@@ -147,11 +149,12 @@ TEST_F(DataFolder, CreationAndDeletionLeaveNothingHalfDoneWhereverTheyCrash) {
       auto directory = LogDirectory::open(disk, "/data", BrokerId(1), dice);
       ASSERT_TRUE(directory.has_value());
       disk.die_after(step);
-      created = (*directory)->create_partition("t", PartitionIndex(0), Uuid{1, 1}).has_value();
+      created = (*directory)->create_partition("t", PartitionIndex(0), Uuid{1, 1}).has_value() &&
+                (*directory)->sync_names().ok();
       if (created) {
         deleting = true;
         const auto aside = (*directory)->begin_deletion("t", PartitionIndex(0), Uuid{1, 1});
-        finished = aside && (*directory)->finish_deletion(*aside).ok();
+        finished = aside && (*directory)->sync_names().ok() && (*directory)->finish_deletion(*aside).ok();
       }
     }
     disk.crash();

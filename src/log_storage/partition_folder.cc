@@ -30,7 +30,11 @@ std::optional<Offset> parse_segment_file_name(std::string_view name, std::string
 
 Status fill_new_partition_folder(FileSystem& file_system, const std::string& folder, const Uuid& topic_id) {
   const std::string metadata = fmt::format("{}{}{}\n", kMetadataVersionLine, kTopicIdKey, topic_id.to_string());
-  NARU_TRY(replace_file(file_system, folder, std::string(kMetadataFileName), as_bytes(metadata)));
+  // In place: nobody looks for the folder before all of it is there.
+  NARU_TRY_ASSIGN(const auto file,
+                  file_system.open(fmt::format("{}/{}", folder, kMetadataFileName), OpenMode::create_new));
+  NARU_TRY(file->write_at(0, as_bytes(metadata)));
+  NARU_TRY(file->sync_data());
   NARU_TRY_ASSIGN(CheckpointFile checkpoint, CheckpointFile::open(file_system, folder));
   NARU_TRY(checkpoint.write_both_and_sync({.durable_end = Offset(0), .log_start_offset = Offset(0)}));
   return file_system.sync_directory(folder);

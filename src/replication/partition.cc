@@ -279,7 +279,7 @@ void Partition::set_config(const TopicConfig& config) {
   });
 }
 
-Task<Status> Partition::close(Status reason) {
+Task<Status> Partition::close(Status reason, LogFuture future) {
   // New requests are refused from here on; what was appended before still gets its acknowledgement.
   const auto synced = std::make_shared<Wakeup>();
   const auto undisturbed = std::make_shared<Wakeup>();
@@ -305,10 +305,11 @@ Task<Status> Partition::close(Status reason) {
   co_await synced->event();
   co_await undisturbed->event();
   co_await to_worker(services_.scheduler);  // closing writes checkpoints and syncs them
-  co_return co_await in_strand(strand_, [this] {
+  co_return co_await in_strand(strand_, [this, future] {
     // They were appended: "not here" would be a lie that makes a client send them twice.
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
-    const Status closed = log_->offline() ? log_->offline_reason() : log_->close();
+    Status closed;
+    if (future == LogFuture::kept) closed = log_->offline() ? log_->offline_reason() : log_->close();
     if (closed.ok()) services_.durability.closed(*this);
     return closed;
   });

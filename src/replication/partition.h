@@ -92,6 +92,9 @@ struct LogAccess {
   const TopicConfig& config;
 };
 
+// What happens to a log after its partition was closed.
+enum class LogFuture : uint8_t { kept, deleted };
+
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
  public:
   Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self, LeaderEpoch leader_epoch,
@@ -172,8 +175,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   void set_config(const TopicConfig& config);
 
-  // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed.
-  Task<Status> close(Status reason);
+  // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed; if it is
+  // going to be deleted, it is left as it is then.
+  Task<Status> close(Status reason, LogFuture future);
 
   // Whether a disk error has taken the log offline. Any thread.
   bool offline() const { return offline_.load(std::memory_order_relaxed); }

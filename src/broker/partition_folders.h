@@ -1,0 +1,67 @@
+// The folders of partitions in the data folders: which there are, making new ones, deleting.
+//
+// Names become durable with sync_names(), once for many folders: a folder that was created belongs to the table, and
+// one that was renamed for deletion is gone for good, only after that.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cluster_control/metadata_image.h"
+#include "commit_journal/folder_journals.h"
+#include "log_storage/log_directory.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+// Thread-safe, except that one partition is created or deleted by one thread at a time. Calls block: on workers.
+class PartitionFolders {
+ public:
+  using PartitionKey = std::pair<Uuid, PartitionIndex>;
+  struct Location {
+    LogDirectory* directory = nullptr;
+    CommitJournal* journal = nullptr;  // of the same data folder
+    std::string path;
+    bool renamed = false;  // for deletion
+  };
+
+  // The journals are in the order of the directories; both outlive it.
+  PartitionFolders(const std::vector<std::unique_ptr<LogDirectory>>& directories, FolderJournals& journals)
+      : directories_(directories), journals_(journals) {}
+
+  // Reads what is there; once. Refuses a partition that is in two data folders.
+  Status list();
+
+  std::optional<Location> find(const Uuid& topic_id, PartitionIndex index) const;
+  std::map<PartitionKey, Location> all() const;
+
+  // In the data folder that has the fewest. Not in the table before add().
+  Result<Location> create(const PartitionIdentity& identity);
+  void add(const PartitionIdentity& identity, Location location);
+  void forget_created(const Location& location);
+
+  // Deletion: rename, sync_names(), remove. A step that failed is gone on with at the next attempt; ok when there is no
+  // such folder. The log must be closed before.
+  Status rename_for_deletion(const DeletedTopic& topic, PartitionIndex index);
+  Status remove(const DeletedTopic& topic, PartitionIndex index);
+
+  // Makes durable what was created and renamed before the call.
+  Status sync_names();
+
+ private:
+  size_t emptiest_directory();
+
+  const std::vector<std::unique_ptr<LogDirectory>>& directories_;
+  FolderJournals& journals_;
+  mutable std::mutex mutex_;  // held for look-ups
+  std::map<PartitionKey, Location> folders_;
+  std::map<const LogDirectory*, size_t> counts_;
+  std::set<LogDirectory*> unsynced_;
+};
+
+}  // namespace naru
