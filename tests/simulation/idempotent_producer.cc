@@ -42,18 +42,24 @@ Task<void> IdempotentProducer::get_id() {
   while (!id_ && !context_.stopping) {
     const Client client = co_await connect();
     if (!client) co_return;
-    const auto response = co_await client->call<kafka::InitProducerIdResponse>(kafka::InitProducerIdRequest{},
-                                                                               kInitProducerIdVersion, kCallTimeout);
+    kafka::InitProducerIdRequest request;
+    request.transactional_id.reset();
+    const auto response =
+        co_await client->call<kafka::InitProducerIdResponse>(request, kInitProducerIdVersion, kCallTimeout);
     client->close();
     if (response && response->error_code == ErrorCode::none) {
       id_ = response->producer_id;
+      cuts_before_id_ = context_.power_cuts;
       next_sequence_.clear();
       if (!context_.ids_given.insert(*id_).second) {
         context_.failed(fmt::format("producer id {} was given out twice", *id_));
       }
-    } else {
-      co_await pause(200ms);
+      continue;
     }
+    if (response && !describe(response->error_code).retriable) {
+      context_.failed(fmt::format("no producer id: {}", describe(response->error_code).name));
+    }
+    co_await pause(200ms);
   }
 }
 
@@ -82,11 +88,19 @@ IdempotentProducer::Window IdempotentProducer::next_window(const PartitionName& 
   return window;
 }
 
+bool IdempotentProducer::sequences_may_be_lost() const {
+  return context_.plan.promise != Promise::durable && cuts_before_id_ != context_.power_cuts;
+}
+
 Task<void> IdempotentProducer::run() {
   context_.history.expect_no_gaps(number_);
   while (!context_.stopping) {
     co_await get_id();
     if (!id_) co_return;
+    if (sequences_may_be_lost()) {
+      id_.reset();
+      continue;
+    }
     const PartitionName partition = context_.partitions[context_.seams.random.below(context_.partitions.size())];
     Window window = next_window(partition);
     if (!co_await deliver(partition, window)) id_.reset();
@@ -95,16 +109,12 @@ Task<void> IdempotentProducer::run() {
 }
 
 Task<bool> IdempotentProducer::deliver(const PartitionName& partition, Window& window) {
-  const uint64_t cuts = context_.power_cuts;
   while (!std::ranges::all_of(window, &Batch::stored)) {
-    if (context_.stopping) co_return false;
     co_await attempt(partition, window);
-    // With the loose rule a power cut may take back what came before, and with it the sequence.
-    if (context_.plan.promise != Promise::durable && cuts != context_.power_cuts) co_return false;
-    if (!may_go_on(partition, window)) co_return false;
+    if (context_.stopping || sequences_may_be_lost() || !may_go_on(partition, window)) co_return false;
     co_await pause(100ms);
   }
-  co_return true;
+  co_return !sequences_may_be_lost();
 }
 
 Task<void> IdempotentProducer::attempt(const PartitionName& partition, Window& window) {
@@ -117,7 +127,9 @@ Task<void> IdempotentProducer::attempt(const PartitionName& partition, Window& w
   TaskGroup answers;
   for (const Client& client : clients) {
     for (Batch& batch : window) {
-      if (!batch.stored) answers.spawn(send(client, partition, batch));
+      if (batch.stored) continue;
+      if (std::exchange(batch.sent, true)) ++context_.repeats;
+      answers.spawn(send(client, partition, batch));
     }
   }
   // A hasty one closes before the answers come, and asks again at once.

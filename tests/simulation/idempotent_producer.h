@@ -30,6 +30,7 @@ struct IdempotenceContext {
   const bool& stopping;
   const uint64_t& power_cuts;
   std::set<ProducerId>& ids_given;
+  size_t& repeats;  // batches that were sent again
   UniqueFunction<void(std::string)>& failed;
 };
 
@@ -46,6 +47,7 @@ class IdempotentProducer {
   struct Batch {
     std::vector<std::string> values;
     Bytes bytes;
+    bool sent = false;
     bool stored = false;
     ErrorCode error = ErrorCode::none;  // of its newest answer
   };
@@ -59,6 +61,8 @@ class IdempotentProducer {
   Task<bool> deliver(const PartitionName& partition, Window& window);
   Task<void> attempt(const PartitionName& partition, Window& window);
   Task<void> send(Client client, const PartitionName& partition, Batch& batch);
+  // With the loose rule a power cut may take back what came before, and with it the sequence.
+  bool sequences_may_be_lost() const;
   // Whether its error is one after which the same batch can be sent again.
   bool may_go_on(const PartitionName& partition, const Window& window);
 
@@ -66,6 +70,7 @@ class IdempotentProducer {
   const int number_;
   uint64_t next_value_ = 0;
   std::optional<ProducerId> id_;
+  uint64_t cuts_before_id_ = 0;
   std::map<PartitionName, int32_t> next_sequence_;  // of this id
 };
 

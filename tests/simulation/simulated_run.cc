@@ -42,6 +42,7 @@ class Run {
                      .seen = history_.seen_count(),
                      .faults = faults_,
                      .refused_logs = workload_.refused_logs(),
+                     .repeated_batches = workload_.repeated_batches(),
                      .problem = history_.violation()};
     if (!result.problem) result.problem = workload_.problem();
     if (!result.problem) result.problem = problem_;

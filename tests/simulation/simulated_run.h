@@ -15,6 +15,7 @@ struct RunResult {
   size_t seen = 0;
   int faults = 0;
   size_t refused_logs = 0;
+  size_t repeated_batches = 0;
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };
 

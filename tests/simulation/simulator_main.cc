@@ -26,8 +26,11 @@ int main(int argc, char** argv) {
     acknowledged += result.acknowledged;
     faults += static_cast<uint64_t>(result.faults);
     if (one) {
-      fmt::print("seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults\n", current,
-                 result.plan, result.events, result.trace_hash, result.acknowledged, result.seen, result.faults);
+      fmt::print(
+          "seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults, {} batches "
+          "repeated\n",
+          current, result.plan, result.events, result.trace_hash, result.acknowledged, result.seen, result.faults,
+          result.repeated_batches);
     }
     if (result.refused_logs > 0)
       fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);

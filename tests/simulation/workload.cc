@@ -160,6 +160,7 @@ Task<void> Workload::produce_idempotently(int producer) {
                                  .stopping = stopping_,
                                  .power_cuts = power_cuts_,
                                  .ids_given = producer_ids_given_,
+                                 .repeats = repeated_batches_,
                                  .failed = fail_},
                                 producer);
   co_await idempotent.run();

@@ -39,6 +39,8 @@ class Workload {
   // Partitions whose log refused to open. Only a disk that lied may cause it: then a refusal that names the file is
   // right, and cutting the log would not be.
   size_t refused_logs() const { return refused_logs_.size(); }
+  // Batches of idempotent producers that were sent more than once.
+  size_t repeated_batches() const { return repeated_batches_; }
 
  private:
   using Client = std::shared_ptr<KafkaClient>;
@@ -65,6 +67,7 @@ class Workload {
   uint64_t next_value_ = 0;
   uint64_t power_cuts_ = 0;  // with the loose rule, answers from before a cut say nothing about the time after it
   std::set<ProducerId> producer_ids_given_;
+  size_t repeated_batches_ = 0;
   std::set<std::string> topics_that_must_exist_;
   std::set<PartitionName> refused_logs_;
   ErrorCode last_error_ = ErrorCode::none;  // of the newest answer to a produce request
