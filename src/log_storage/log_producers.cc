@@ -1,6 +1,7 @@
 #include "log_storage/log_producers.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "foundation/assert.h"
@@ -18,15 +19,6 @@ LogProducers::LogProducers(FileSystem& file_system, std::string folder, std::vec
       files_(file_system, folder_, std::move(snapshots)),
       state_(rules.limits) {}
 
-Result<LogProducers> LogProducers::open(FileSystem& file_system, const std::string& folder,
-                                        std::vector<Offset> snapshots, Segments segments, const ProducerRules& rules,
-                                        WallTimeMs now) {
-  LogProducers producers(file_system, folder, std::move(snapshots), rules);
-  NARU_TRY(producers.rebuild(segments, now));
-  producers.expire(now);
-  return producers;
-}
-
 Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
   const Offset begin = segments.front()->base_offset();
   const Offset end = segments.back()->end_offset();
@@ -38,6 +30,7 @@ Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
   changes_ = stored_changes_ = 0;
   snapshot_due_ = false;
   NARU_TRY(replay(segments, std::max(loaded.offset, begin), now));
+  state_.expire(now);
   account(state_.evicted());  // whoever had to go during the replay had gone before
   return Status();
 }
@@ -46,6 +39,7 @@ Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
   for (const auto& segment : segments) {
     if (segment->empty() || segment->end_offset() <= from) continue;
     NARU_TRY_ASSIGN(BatchWalk walk, segment->walk_from(std::max(from, segment->base_offset())));
+    Offset reached = from;
     while (!walk.at_end()) {
       const auto header = walk.next();
       if (!header && header.error() == ErrorCode::corrupt_message) {
@@ -56,6 +50,11 @@ Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
       state_.apply(*header, now);
       bytes_behind_snapshot_ += header->total_size;
       if (header->producer_id >= ProducerId(0)) ++changes_;
+      reached = header->next_offset();
+    }
+    if (reached != segment->end_offset()) {
+      return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {} ends at offset {}", folder_,
+                   segment->log_path(), reached);
     }
   }
   return Status();
@@ -99,20 +98,29 @@ void LogProducers::account(uint64_t evicted_before) {
   if (state_.evicted() > evicted_before) rules_.accounting->evicted.add(state_.evicted() - evicted_before);
 }
 
-std::optional<ProducerSnapshotWork> LogProducers::begin_snapshot(Offset end) {
-  if (!std::exchange(snapshot_due_, false)) return std::nullopt;
+std::optional<ProducerSnapshotWork> LogProducers::begin_due_snapshot(Offset end) {
+  if (!snapshot_due_) return std::nullopt;
+  return begin_snapshot(end);
+}
+
+ProducerSnapshotWork LogProducers::begin_snapshot(Offset end) {
   // From here on, so that a failure is followed by another attempt after as much log again, not at once.
+  snapshot_due_ = false;
   bytes_behind_snapshot_ = 0;
-  return ProducerSnapshotWork{
-      .offset = end, .content = encode_producer_snapshot(state_, end), .producer_changes = changes_};
+  return {.file_system = file_system_,
+          .folder = folder_,
+          .offset = end,
+          .content = encode_producer_snapshot(state_, end),
+          .producer_changes = changes_};
 }
 
 bool LogProducers::finish_snapshot(const ProducerSnapshotWork& work) {
   const Status status = work.written.ok() ? files_.adopt(work.offset) : work.written;
   if (status.ok()) {
-    stored_changes_ = work.producer_changes;
+    stored_changes_ = std::max(stored_changes_, work.producer_changes);
     return true;
   }
+  files_.discard(work.offset);
   log_warn("log_storage", "cannot store the producers of {} as of offset {}, the next start reads more of the log: {}",
            folder_, work.offset, status.to_string());
   return false;
@@ -120,10 +128,15 @@ bool LogProducers::finish_snapshot(const ProducerSnapshotWork& work) {
 
 void LogProducers::store_snapshot(Offset end) {
   if (files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes)) return;
-  ProducerSnapshotWork work{
-      .offset = end, .content = encode_producer_snapshot(state_, end), .producer_changes = changes_};
-  work.written = ProducerSnapshotFiles::write_aside(*file_system_, folder_, work.content);
+  ProducerSnapshotWork work = begin_snapshot(end);
+  work.write_aside();
   finish_snapshot(work);
+}
+
+Offset LogProducers::forgettable_end(Offset durable_end) const {
+  if (state_.empty()) return Offset(std::numeric_limits<int64_t>::max());
+  const auto behind = std::ranges::upper_bound(files_.offsets(), durable_end);
+  return behind == files_.offsets().begin() ? Offset(0) : *std::prev(behind);
 }
 
 }  // namespace naru

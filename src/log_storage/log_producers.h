@@ -40,10 +40,13 @@ class LogProducers {
 
   using Segments = std::span<const std::unique_ptr<Segment>>;
 
-  // The state of a log that consists of `segments`: the newest snapshot that holds, and the batches behind it, which
-  // count as appended at `now`. Blocks. corrupt_data when a batch that has to be read is damaged.
-  static Result<LogProducers> open(FileSystem& file_system, const std::string& folder, std::vector<Offset> snapshots,
-                                   Segments segments, const ProducerRules& rules, WallTimeMs now);
+  // `snapshots`: the files that are there.
+  LogProducers(FileSystem& file_system, std::string folder, std::vector<Offset> snapshots, const ProducerRules& rules);
+
+  // Makes the state that of a log which consists of `segments`: the newest snapshot that holds, and the batches behind
+  // it, which count as appended at `now`. Removes snapshots of what is behind them. Blocks. corrupt_data when a batch
+  // that has to be read is damaged.
+  Status rebuild(Segments segments, WallTimeMs now);
 
   const ProducerState& state() const { return state_; }
 
@@ -57,19 +60,22 @@ class LogProducers {
   // A snapshot waits for the next sync.
   bool snapshot_due() const { return snapshot_due_; }
   // What a sync has to store; nothing when none is due.
-  std::optional<ProducerSnapshotWork> begin_snapshot(Offset end);
-  // After that sync, unless the log was truncated meanwhile. True: the folder has a new name.
+  std::optional<ProducerSnapshotWork> begin_due_snapshot(Offset end);
+  ProducerSnapshotWork begin_snapshot(Offset end);
+  // Once it was written, unless the log was truncated meanwhile. True: the folder has a new name.
   bool finish_snapshot(const ProducerSnapshotWork& work);
+  void discard_snapshot(const ProducerSnapshotWork& work) { files_.discard(work.offset); }
   // When the log is closed. Blocks; the caller syncs the folder.
   void store_snapshot(Offset end);
 
   // The log was cut back to these segments. Blocks.
   Status truncated(Segments segments);
 
- private:
-  LogProducers(FileSystem& file_system, std::string folder, std::vector<Offset> snapshots, const ProducerRules& rules);
+  // Batches below may be removed from the log, and what is known of their producers outlives them even a power cut that
+  // leaves nothing behind `durable_end`.
+  Offset forgettable_end(Offset durable_end) const;
 
-  Status rebuild(Segments segments, WallTimeMs now);
+ private:
   Status replay(Segments segments, Offset from, WallTimeMs now);
   void account(uint64_t evicted_before);
   bool changed() const { return changes_ != stored_changes_; }

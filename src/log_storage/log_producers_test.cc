@@ -203,6 +203,86 @@ TEST(LogProducers, MemoryIsAccountedAndWhenItIsShortTheLongestIdleGo) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
+// Moves the start to the end of the log and removes what is below, as the partition's maintenance does. False once the
+// machine is gone.
+bool delete_everything(PartitionLog& log) {
+  const Offset start = log.end_offset();
+  for (int slot = 0; slot < 2; ++slot) {
+    const auto file = log.note_start(start);
+    if (!file || !(*file)->sync_data().ok()) return false;
+  }
+  if (!log.adopt_start(start, Status()).ok()) return false;
+  if (auto work = log.begin_producer_snapshot()) {
+    work->write_aside();
+    log.finish_producer_snapshot(*work, log.truncations());
+  }
+  return log.take_segments_below_start().remove_files().ok();
+}
+
+TEST(LogProducers, SegmentsAreNotRemovedBeforeTheirProducersAreStored) {
+  LogOnDisk disk(11);
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 3), i / 3)).has_value());
+    ASSERT_TRUE(sync(*log).ok());
+    ASSERT_TRUE(log->roll_active(0).ok());
+    for (const std::string& path : snapshots_of(disk)) ASSERT_TRUE(disk.files().remove_file(path).ok());
+  }
+  disk.kill();
+  const auto log = disk.must_open();
+  const Offset start = log->end_offset();
+  for (int slot = 0; slot < 2; ++slot) ASSERT_TRUE((*log->note_start(start))->sync_data().ok());
+  ASSERT_TRUE(log->adopt_start(start, Status()).ok());
+  EXPECT_TRUE(log->take_segments_below_start().empty());
+  auto work = log->begin_producer_snapshot();
+  ASSERT_TRUE(work.has_value());
+  work->write_aside();
+  log->finish_producer_snapshot(*work, log->truncations());
+  EXPECT_FALSE(log->take_segments_below_start().empty());
+  EXPECT_FALSE(log->begin_producer_snapshot().has_value());
+}
+
+// Whatever moment the power goes at: a producer whose records are all deleted is known as before, as far as its records
+// had been durable.
+TEST(LogProducers, DeletingRecordsForgetsNoProducerAtAnyCrashPoint) {
+  const QuietLog quiet;
+  std::string known;
+  const auto scenario = [&known](LogOnDisk& disk) {
+    auto opened = disk.open();
+    if (!opened) return false;
+    const auto log = std::move(opened->log);
+    for (int i = 0; i < 20; ++i) {
+      if (!append(*log, batch_of(ProducerId(i % 3), i / 3))) return false;
+    }
+    if (!sync(*log).ok() || !log->roll_active(0).ok() || !sync(*log).ok()) return false;
+    known = without_times(log->producers());
+    return delete_everything(*log) && sync(*log).ok();
+  };
+  uint64_t mutations = 0, checked = 0;
+  {
+    LogOnDisk disk(1);
+    const uint64_t before = disk.files().mutations();
+    ASSERT_TRUE(scenario(disk));
+    mutations = disk.files().mutations() - before;
+  }
+  for (uint64_t point = 0; point <= mutations; ++point) {
+    LogOnDisk disk(1);
+    known.clear();
+    disk.files().die_after(point);
+    ASSERT_EQ(scenario(disk), point == mutations);
+    if (known.empty()) continue;
+    for (uint64_t outcome = 0; outcome < 20; ++outcome, ++checked) {
+      SCOPED_TRACE(fmt::format("step {} of {}, outcome {}", point, mutations, outcome));
+      LogOnDisk crashed = disk.copy(outcome);
+      crashed.crash(outcome == 0 ? Unsynced::lost : outcome == 1 ? Unsynced::kept : Unsynced::mixed);
+      const auto log = crashed.must_open();
+      ASSERT_NE(log, nullptr);
+      ASSERT_EQ(without_times(log->producers()), known);
+    }
+  }
+  EXPECT_GT(checked, 100u);
+}
+
 // A log that lives through everything, and at every death is compared with one that is read from its begin.
 class Life {
  public:

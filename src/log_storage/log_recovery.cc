@@ -39,6 +39,7 @@ class LogRecovery {
   Status activate_last();
   Status settle_epochs();
   Status settle_checkpoint();
+  Result<std::vector<std::unique_ptr<Segment>>> segments_below_start() const;
   Status settle_producers();
 
   FileSystem& file_system_;
@@ -50,6 +51,7 @@ class LogRecovery {
   std::vector<Offset> base_offsets_;
   std::vector<Offset> orphaned_indexes_;
   std::vector<Offset> producer_snapshots_;
+  std::vector<std::string> leftovers_;
   std::optional<Checkpoint> promise_;
   Offset required_end_{0};  // the durable end, unless everything up to there was deleted
   std::vector<ExaminedSegment> kept_;
@@ -66,13 +68,13 @@ Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(open_checkpoint());
   leave_out_below_start();
   NARU_TRY(examine_segments());
-  NARU_TRY(remove_below_start());
   NARU_TRY(remove_dropped());
   NARU_TRY(settle_segments());
   NARU_TRY(activate_last());
   NARU_TRY(settle_epochs());
   NARU_TRY(settle_checkpoint());
   NARU_TRY(settle_producers());
+  NARU_TRY(remove_below_start());
   return std::move(log_);
 }
 
@@ -104,6 +106,8 @@ Status LogRecovery::list_files() {
       indexes.push_back(*indexed);
     } else if (const auto snapshot = parse_segment_file_name(name, kProducerSnapshotSuffix)) {
       producer_snapshots_.push_back(*snapshot);
+    } else if (name.ends_with(kProducerSnapshotAsideSuffix)) {
+      leftovers_.push_back(folder_ + "/" + entry.name);
     } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
                !name.ends_with(".tmp")) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", name);
@@ -212,7 +216,6 @@ Status LogRecovery::examine_segments() {
 
 Status LogRecovery::remove_below_start() {
   for (const Offset base : below_start_) NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, base));
-  names_changed_ |= !below_start_.empty();
   return Status();
 }
 
@@ -319,12 +322,36 @@ Status LogRecovery::settle_checkpoint() {
   return log_.checkpoint->file()->sync_data();
 }
 
+// The segments that are about to be removed, as far as they join those that are kept.
+Result<std::vector<std::unique_ptr<Segment>>> LogRecovery::segments_below_start() const {
+  std::vector<std::unique_ptr<Segment>> segments;
+  for (size_t i = 0; i < below_start_.size(); ++i) {
+    auto segment = std::make_unique<Segment>(open_files_, folder_, below_start_[i]);
+    NARU_TRY_ASSIGN(const auto file, segment->file());
+    NARU_TRY_ASSIGN(const uint64_t size, file->size());
+    const Offset end = i + 1 < below_start_.size() ? below_start_[i + 1] : log_.segments.front()->base_offset();
+    segment->set_end({.position = size, .offset = end});
+    segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
 // Last, because the batches are the truth, and now it is decided which ones there are.
 Status LogRecovery::settle_producers() {
-  NARU_TRY_ASSIGN(auto producers, LogProducers::open(file_system_, folder_, std::move(producer_snapshots_),
-                                                     log_.segments, options_.producers, options_.now));
-  log_.producers.emplace(std::move(producers));
-  return Status();
+  for (const std::string& path : leftovers_) NARU_TRY(file_system_.remove_file(path));
+  LogProducers& producers =
+      log_.producers.emplace(file_system_, folder_, std::move(producer_snapshots_), options_.producers);
+  if (!below_start_.empty()) {
+    // They may hold the last batches of a producer that no snapshot knows. Nothing was promised of them.
+    NARU_TRY_ASSIGN(auto segments, segments_below_start());
+    const size_t below = segments.size();
+    std::ranges::move(log_.segments, std::back_inserter(segments));
+    const Status status = producers.rebuild(segments, options_.now);
+    log_.segments.clear();
+    std::ranges::move(std::span(segments).subspan(below), std::back_inserter(log_.segments));
+    if (status.code() != ErrorCode::corrupt_data) return status;
+  }
+  return producers.rebuild(log_.segments, options_.now);
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ SyncWork PartitionLog::begin_sync() {
   work.active_ = active().active_file();
   work.parts_ = std::exchange(unsynced_, {});
   if (work.parts_.epochs) work.epochs_text_ = epochs_.to_text();
-  work.snapshot_ = producers_.begin_snapshot(end_offset());
+  work.snapshot_ = producers_.begin_due_snapshot(end_offset());
   work.end_offset_ = end_offset();
   work.truncations_ = truncations_;
   return work;
@@ -220,6 +220,7 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
   if (work.truncations_ != truncations_) {
     // The epochs that were written may be those from before the truncation.
     unsynced_.epochs |= work.parts_.epochs;
+    if (work.snapshot_) producers_.discard_snapshot(*work.snapshot_);
     return Status();
   }
   if (work.snapshot_) unsynced_.names |= producers_.finish_snapshot(*work.snapshot_);

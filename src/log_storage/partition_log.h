@@ -166,8 +166,13 @@ class PartitionLog {
   // old one. Several may be under way at once; the start never goes back.
   Result<std::shared_ptr<File>> note_start(Offset start);
   Status adopt_start(Offset start, const Status& synced);
-  // Forgets the segments that lie wholly below the start, except the active one. Their files are removed by
-  // RemovedSegments::remove_files(); until then, and after a crash, they do no harm.
+  // Before segments below the start can be removed, what they say of their producers has to be stored: if there is
+  // such a thing, write it on a worker and give it back.
+  std::optional<ProducerSnapshotWork> begin_producer_snapshot();
+  void finish_producer_snapshot(const ProducerSnapshotWork& work, uint64_t truncations_before);
+  // Forgets the segments that lie wholly below the start, except the active one and those whose producers are not
+  // stored durably. Their files are removed by RemovedSegments::remove_files(); until then, and after a crash, they do
+  // no harm.
   RemovedSegments take_segments_below_start();
   // What retention and compaction need to know; the last one is active.
   std::vector<SegmentFacts> segment_facts() const;

@@ -27,9 +27,26 @@ Status PartitionLog::adopt_start(Offset start, const Status& synced) {
   return Status();
 }
 
+std::optional<ProducerSnapshotWork> PartitionLog::begin_producer_snapshot() {
+  const bool removable = segments_.size() > 1 && segments_.front()->end_offset() <= start_offset_;
+  if (!removable || offline()) return std::nullopt;
+  Offset end = segments_.front()->end_offset();
+  for (const auto& segment : segments_) {
+    if (segment->end_offset() <= start_offset_) end = segment->end_offset();
+  }
+  if (end <= producers_.forgettable_end(durable_end())) return std::nullopt;
+  return producers_.begin_snapshot(end_offset());
+}
+
+void PartitionLog::finish_producer_snapshot(const ProducerSnapshotWork& work, uint64_t truncations_before) {
+  if (truncations_before != truncations_) return producers_.discard_snapshot(work);
+  unsynced_.names |= producers_.finish_snapshot(work);
+}
+
 RemovedSegments PartitionLog::take_segments_below_start() {
   RemovedSegments removed{.file_system = &file_system_, .folder = folder_};
-  while (segments_.size() > 1 && segments_.front()->end_offset() <= start_offset_) {
+  const Offset end = std::min(start_offset_, producers_.forgettable_end(durable_end()));
+  while (segments_.size() > 1 && segments_.front()->end_offset() <= end) {
     const Segment& segment = *segments_.front();
     for (std::string& path : segment.paths()) {
       open_files_.forget(path);
@@ -60,7 +77,8 @@ Status PartitionLog::begin_at_start(WallTimeMs now, RecoveryReport& report) {
   NARU_TRY(active().activate(OpenMode::create, now));
   unsynced_ = {.epochs = true};
   report.end_offset = start_offset_;
-  return file_system_.sync_directory(folder_);
+  NARU_TRY(file_system_.sync_directory(folder_));
+  return producers_.rebuild(segments_, now);
 }
 
 std::vector<SegmentFacts> PartitionLog::segment_facts() const {

@@ -8,6 +8,21 @@
 #include "log_storage/producer_snapshot.h"
 
 namespace naru {
+namespace {
+
+Status write_and_sync(FileSystem& file_system, const std::string& path, BytesView content) {
+  NARU_TRY_ASSIGN(const auto file, file_system.open(path, OpenMode::create));
+  NARU_TRY(file->truncate(0));
+  NARU_TRY(file->write_at(0, content));
+  return file->sync_data();
+}
+
+}  // namespace
+
+void ProducerSnapshotWork::write_aside() {
+  const std::string path = folder + "/" + segment_file_name(offset, kProducerSnapshotAsideSuffix);
+  written = write_and_sync(*file_system, path, content);
+}
 
 ProducerSnapshotFiles::ProducerSnapshotFiles(FileSystem& file_system, std::string folder, std::vector<Offset> offsets)
     : file_system_(file_system), folder_(std::move(folder)), offsets_(std::move(offsets)) {
@@ -16,6 +31,9 @@ ProducerSnapshotFiles::ProducerSnapshotFiles(FileSystem& file_system, std::strin
 
 std::string ProducerSnapshotFiles::path(Offset offset) const {
   return folder_ + "/" + segment_file_name(offset, kProducerSnapshotSuffix);
+}
+std::string ProducerSnapshotFiles::path_aside(Offset offset) const {
+  return folder_ + "/" + segment_file_name(offset, kProducerSnapshotAsideSuffix);
 }
 
 Status ProducerSnapshotFiles::remove(Offset offset) {
@@ -48,18 +66,15 @@ Result<ProducerSnapshotFiles::Loaded> ProducerSnapshotFiles::load(Offset begin, 
   return Loaded{ProducerState(limits)};
 }
 
-Status ProducerSnapshotFiles::write_aside(FileSystem& file_system, const std::string& folder, BytesView content) {
-  NARU_TRY_ASSIGN(const auto file,
-                  file_system.open(folder + "/" + std::string(kProducerSnapshotAsideName), OpenMode::create));
-  NARU_TRY(file->truncate(0));
-  NARU_TRY(file->write_at(0, content));
-  return file->sync_data();
+Status ProducerSnapshotFiles::adopt(Offset offset) {
+  NARU_TRY(file_system_.rename(path_aside(offset), path(offset)));
+  const auto at = std::ranges::lower_bound(offsets_, offset);
+  if (at == offsets_.end() || *at != offset) offsets_.insert(at, offset);
+  return remove_oldest();
 }
 
-Status ProducerSnapshotFiles::adopt(Offset offset) {
-  NARU_TRY(file_system_.rename(folder_ + "/" + std::string(kProducerSnapshotAsideName), path(offset)));
-  if (newest() != offset) offsets_.push_back(offset);
-  return remove_oldest();
+void ProducerSnapshotFiles::discard(Offset offset) {
+  ignore(file_system_.remove_file(path_aside(offset)));  // if that fails, too, the next start does it
 }
 
 Status ProducerSnapshotFiles::remove_oldest() {

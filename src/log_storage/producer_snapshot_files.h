@@ -16,7 +16,20 @@
 
 namespace naru {
 
-// Thread: the partition's strand, except write_aside().
+// A snapshot on its way to the disk: made on the strand, written on a worker, handed back to the strand.
+struct ProducerSnapshotWork {
+  FileSystem* file_system = nullptr;
+  std::string folder;
+  Offset offset;
+  Bytes content;
+  uint64_t producer_changes = 0;  // LogProducers' count of what it covers
+  Status written = Status(ErrorCode::cancelled);
+
+  // Writes and syncs it under a name that means nothing. Blocks.
+  void write_aside();
+};
+
+// Thread: the partition's strand.
 class ProducerSnapshotFiles {
  public:
   static constexpr size_t kKept = 3;  // the newest, and some to fall back on when it is damaged or truncated away
@@ -37,14 +50,15 @@ class ProducerSnapshotFiles {
   // The newest one that is whole and lies in [begin, end]; a damaged one is removed. Blocks.
   Result<Loaded> load(Offset begin, Offset end, const ProducerLimits& limits);
 
-  // Writes and syncs the content under a name that is nobody's. One at a time per folder; blocks, on any thread.
-  static Status write_aside(FileSystem& file_system, const std::string& folder, BytesView content);
   // Gives what was written aside its name, and removes the oldest. Does not sync the folder: if the name is lost, an
   // older one is used.
   Status adopt(Offset offset);
+  // Or removes it, if it is there.
+  void discard(Offset offset);
 
  private:
   std::string path(Offset offset) const;
+  std::string path_aside(Offset offset) const;
   Status remove(Offset offset);
   Status remove_oldest();
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "log_storage/partition_folder.h"
-#include "log_storage/producer_snapshot_files.h"
 
 namespace naru {
 namespace {
@@ -31,7 +30,7 @@ Status SyncWork::perform() {
   for (const auto& file : parts_.files) NARU_TRY(final_if_failed(file->sync_data()));
   NARU_TRY(final_if_failed(active_->sync_data()));
   if (parts_.names) NARU_TRY(final_if_failed(file_system_->sync_directory(folder_)));
-  if (snapshot_) snapshot_->written = ProducerSnapshotFiles::write_aside(*file_system_, folder_, snapshot_->content);
+  if (snapshot_) snapshot_->write_aside();  // losing it does no harm
   return Status();
 }
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "foundation/bytes.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
+#include "log_storage/producer_snapshot_files.h"
 #include "platform/file_system.h"
 
 namespace naru {
@@ -21,14 +21,6 @@ struct UnsyncedParts {
   bool epochs = false;                       // leader-epoch-checkpoint is behind
 
   void take_back(UnsyncedParts older);
-};
-
-// Producer state that is to be stored. Losing it does no harm, so it never makes a sync fail.
-struct ProducerSnapshotWork {
-  Offset offset;
-  Bytes content;
-  uint64_t producer_changes = 0;                  // LogProducers' count of what it covers
-  Status written = Status(ErrorCode::cancelled);  // aside
 };
 
 // Made by PartitionLog::begin_sync(), handed back to finish_sync().

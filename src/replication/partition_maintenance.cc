@@ -28,7 +28,27 @@ Task<Result<Offset>> move_start(const PartitionPtr& partition, Scheduler& schedu
   });
 }
 
+// What the segments that are about to go say of their producers.
+Task<Status> store_producers(const PartitionPtr& partition, Scheduler& scheduler) {
+  uint64_t truncations = 0;
+  auto begun = co_await partition->with_log(
+      [&truncations](const LogAccess& access) -> Result<std::optional<ProducerSnapshotWork>> {
+        truncations = access.log.truncations();
+        return access.log.begin_producer_snapshot();
+      });
+  if (!begun) co_return begun.error();
+  if (!*begun) co_return Status();
+  ProducerSnapshotWork& work = **begun;
+  co_await on_worker(scheduler, [&work] { work.write_aside(); });
+  const auto finished = co_await partition->with_log([&work, truncations](const LogAccess& access) -> Result<Unit> {
+    access.log.finish_producer_snapshot(work, truncations);
+    return Unit{};
+  });
+  co_return finished ? Status() : finished.error();
+}
+
 Task<Result<RetentionOutcome>> remove_below_start(const PartitionPtr& partition, Scheduler& scheduler) {
+  NARU_CO_TRY(co_await store_producers(partition, scheduler));
   NARU_CO_TRY_ASSIGN(const auto removed,
                      co_await partition->with_log([](const LogAccess& access) -> Result<RemovedSegments> {
                        return access.log.take_segments_below_start();
