@@ -150,9 +150,8 @@ def configs_of_groups(tools, versions):
 
 def produce_and_consume(tools):
     feed = "".join(f"key{i}:value{i}\n" for i in range(20))
-    # Without idempotence, which needs InitProducerId, the rest of the contract is the same.
     tools.run("kafka-console-producer", "--topic", "orders", "--property", "parse.key=true", "--property",
-              "key.separator=:", "--producer-property", "enable.idempotence=false", feed=feed)
+              "key.separator=:", feed=feed)
     offsets = tools.run("kafka-get-offsets", "--topic", "orders")
     counts = {int(p): int(o) for p, o in re.findall(r"(?m)^orders:(\d+):(\d+)$", offsets)}
     assert sum(counts.values()) == 20 and len(counts) == 5, offsets
