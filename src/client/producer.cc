@@ -4,6 +4,7 @@
 
 #include "client/broker_error.h"
 #include "client/produce_request.h"
+#include "client/producer_identity.h"
 #include "foundation/assert.h"
 
 namespace naru::client {
@@ -18,7 +19,11 @@ int64_t in_seconds(Duration duration) {
 }  // namespace
 
 Producer::Producer(ClusterClient& client, ProducerOptions options, UniqueFunction<void(const Delivery&)> delivered)
-    : client_(client), options_(options), delivered_(std::move(delivered)), accumulator_(options.batches) {}
+    : client_(client),
+      options_(options),
+      delivered_(std::move(delivered)),
+      accumulator_(options.batches),
+      identity_(options.idempotent && options.acks == -1 ? Identity::wanted : Identity::settled) {}
 
 Producer::~Producer() {
   NARU_ASSERT(closed_, "a producer is destroyed that was not closed");
@@ -103,6 +108,43 @@ Task<void> Producer::close() {
   co_await tasks_.join();
 }
 
+// ---- the name under which batches are sent
+
+bool Producer::has_identity() {
+  if (identity_ == Identity::wanted && !accumulator_.empty()) {
+    identity_ = Identity::asked_for;
+    tasks_.spawn(obtain_identity());
+  }
+  return identity_ == Identity::settled;
+}
+
+Task<void> Producer::obtain_identity() {
+  const MonotonicTime deadline = client_.seams().clock.now() + options_.batches.delivery_timeout;
+  auto given = co_await ask_for_identity(client_);
+  while (!given && is_retriable(given.error().code()) && !closed_ && client_.seams().clock.now() < deadline) {
+    co_await client_.back_off();
+    given = co_await ask_for_identity(client_);
+  }
+  if (!given) {
+    identity_ = Identity::wanted;
+    give_up(given.error());
+    co_return;
+  }
+  accumulator_.set_identity(*given);
+  identity_ = Identity::settled;
+  for (Batch& batch : std::exchange(nameless_, {})) {
+    accumulator_.restamp_and_retry(std::move(batch), client_.seams().clock.now() + client_.options().retry_backoff);
+  }
+  pump();
+}
+
+// Without an identity nothing can be sent, and whoever waits has waited long enough.
+void Producer::give_up(const Status& status) {
+  for (const Batch& batch : accumulator_.abandon()) report(*batch, kNoOffset, status);
+  for (Batch& batch : std::exchange(nameless_, {})) fail(std::move(batch), status);
+  wake_waiters();
+}
+
 // ---- sending batches
 
 void Producer::arm_timer() {
@@ -117,9 +159,9 @@ void Producer::arm_timer() {
 
 // Batches may find their fate while they are sent, and then this is called again from inside: the outer call goes on.
 void Producer::pump() {
-  if (closed_ || pumping_) return;
+  if (closed_ || pumping_ || !has_identity()) return;
   pumping_ = true;
-  while (true) {
+  while (has_identity()) {
     auto taken = accumulator_.take(client_.seams().clock.now());
     if (taken.sendable.empty() && taken.expired.empty()) break;
     for (Batch& batch : taken.expired) {
@@ -199,12 +241,25 @@ void Producer::settle(Batch batch, const Status& status, Offset base_offset) {
   // A duplicate is stored, which is what was wanted.
   if (status.ok() || status == ErrorCode::duplicate_sequence_number) {
     succeed(std::move(batch), base_offset);
+  } else if (is_refused_by_name(*batch, status.code()) && !closed_) {
+    batch->attempts = 0;
+    batch->last_error = status;
+    nameless_.push_back(std::move(batch));
+    renew_identity();
   } else if (is_retriable(status.code()) && !closed_) {
     send_again(std::move(batch), status);
   } else {
     fail(std::move(batch), status);
   }
   pump();
+}
+
+// The broker has lost what it knew about us, or never knew. A batch that it refuses at the first attempt is nowhere,
+// and may be sent under new numbers; after several attempts one of them may have been stored under the old ones.
+bool Producer::is_refused_by_name(const ProducerBatch& batch, ErrorCode code) const {
+  return batch.base_sequence >= 0 && batch.attempts == 1 &&
+         (code == ErrorCode::out_of_order_sequence_number || code == ErrorCode::unknown_producer_id ||
+          code == ErrorCode::invalid_producer_epoch);
 }
 
 void Producer::succeed(Batch batch, Offset base_offset) {
@@ -225,7 +280,7 @@ void Producer::send_again(Batch batch, const Status& status) {
 void Producer::fail(Batch batch, Status status) {
   const bool may_be_stored = batch->attempts > 0 && may_have_happened(status.code());
   report(*batch, kNoOffset, std::move(status));
-  static_cast<void>(accumulator_.failed(std::move(batch), may_be_stored));
+  if (!accumulator_.failed(std::move(batch), may_be_stored)) renew_identity();
   wake_waiters();
 }
 

@@ -22,6 +22,7 @@ struct ProducerOptions {
   AccumulatorOptions batches;
   Duration topic_timeout = 5s;  // how long a topic may be unknown, or without leaders, before send() fails
   AutoCreate auto_create = AutoCreate::yes;
+  bool idempotent = true;  // needs acks=-1; a broker that cannot do it is used without
 };
 
 // What became of one batch.
@@ -35,7 +36,8 @@ struct Delivery {
 };
 
 // Thread: the client's event loop. Records of one partition are stored in the order of send(). With acks=0 a record
-// counts as delivered when it is handed to the connection. Without idempotence a retry may store a batch twice.
+// counts as delivered when it is handed to the connection. An idempotent producer stores every delivered batch once;
+// without idempotence a retry may store a batch twice.
 // Full: send() waits while `batches.buffer_bytes` are on their way.
 class Producer {
  public:
@@ -65,6 +67,12 @@ class Producer {
   Result<PartitionIndex> choose_partition(const TopicInfo& topic, std::optional<PartitionIndex> wanted,
                                           const NewRecord& record);
 
+  // Whether batches may be sent, as far as their name is concerned; sees to it if not.
+  bool has_identity();
+  void renew_identity() { identity_ = Identity::wanted; }
+  Task<void> obtain_identity();
+  void give_up(const Status& status);
+
   void pump();
   void route(Batches batches);
   void arm_timer();
@@ -72,6 +80,7 @@ class Producer {
   Task<void> refresh_metadata();
   void settle_all(Batches batches, const Status& status);
   void settle(Batch batch, const Status& status, Offset base_offset);
+  bool is_refused_by_name(const ProducerBatch& batch, ErrorCode code) const;
   void succeed(Batch batch, Offset base_offset);
   void send_again(Batch batch, const Status& status);
   void fail(Batch batch, Status status);
@@ -87,6 +96,9 @@ class Producer {
   std::optional<std::pair<MonotonicTime, Scheduler::TimerId>> timer_;
   std::deque<OneShot<>*> waiting_for_room_;
   std::deque<OneShot<>*> waiting_for_flush_;
+  enum class Identity : uint8_t { wanted, asked_for, settled };
+  Identity identity_;
+  Batches nameless_;  // refused because of their numbers: they get new ones with a new identity
   bool refreshing_ = false;
   bool pumping_ = false;
   bool closed_ = false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "client/fake_broker_testing.h"
+#include "kafka_protocol/messages/init_producer_id_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/produce_request.h"
@@ -30,6 +31,12 @@ class ProducerTest : public testing::Test {
       }
       return request.answer(response);
     });
+    broker_.on(kafka::ApiKey::init_producer_id, [this](const FakeBroker::Request& request) {
+      kafka::InitProducerIdResponse response;
+      response.error_code = identity_error_;
+      response.producer_id = ProducerId(++identities_);
+      return request.answer(response);
+    });
     broker_.on(kafka::ApiKey::produce, [this](const FakeBroker::Request& request) -> std::optional<Bytes> {
       const auto asked = request.body<kafka::ProduceRequest>();
       ErrorCode code = ErrorCode::none;
@@ -45,7 +52,9 @@ class ProducerTest : public testing::Test {
         for (const auto& partition : topic.partition_data) {
           answer.partition_responses.push_back(
               {.index = partition.index, .error_code = code, .base_offset = Offset(7)});
-          if (code == ErrorCode::none) stored_ += parse_batch_header(*partition.records)->records_count;
+          const auto header = parse_batch_header(*partition.records).value();
+          names_.emplace_back(header.producer_id.value(), header.base_sequence);
+          if (code == ErrorCode::none) stored_ += header.records_count;
         }
       }
       return request.answer(response);
@@ -79,7 +88,9 @@ class ProducerTest : public testing::Test {
   std::vector<ErrorCode> script_;
   ErrorCode topic_error_ = ErrorCode::none;
   std::optional<PartitionIndex> wanted_;
-  int stored_ = 0, delivered_ = 0, failed_ = 0;
+  int stored_ = 0, delivered_ = 0, failed_ = 0, identities_ = 0;
+  ErrorCode identity_error_ = ErrorCode::none;
+  std::vector<std::pair<int64_t, int32_t>> names_;  // producer id and first sequence number of each batch that arrived
   Status last_error_;
 };
 
@@ -98,7 +109,7 @@ TEST_F(ProducerTest, WaitsWhenTheBufferIsFull) {
 }
 
 TEST_F(ProducerTest, SendsAgainWhatMaySucceedLater) {
-  script_ = {ErrorCode::not_leader_or_follower, ErrorCode::network_exception, ErrorCode::request_timed_out};
+  script_ = {ErrorCode::network_exception, ErrorCode::not_leader_or_follower, ErrorCode::request_timed_out};
   EXPECT_TRUE(run(10).ok());
   EXPECT_EQ(delivered_, 10);
   EXPECT_EQ(failed_, 0);
@@ -145,6 +156,48 @@ TEST_F(ProducerTest, WithoutAcknowledgementsNothingIsWaitedFor) {
   broker_.on(kafka::ApiKey::produce, [](const FakeBroker::Request&) { return std::nullopt; });
   EXPECT_TRUE(run(10, {.acks = 0}).ok());
   EXPECT_EQ(delivered_, 10);
+}
+
+TEST_F(ProducerTest, BatchesCarryNumbersThatARetryKeeps) {
+  wanted_ = PartitionIndex(0);
+  script_ = {ErrorCode::request_timed_out};
+  ProducerOptions options;
+  options.batches.batch_bytes = 1;
+  EXPECT_TRUE(run(3, options).ok());
+  EXPECT_EQ(names_, (std::vector<std::pair<int64_t, int32_t>>{{1, 0}, {1, 0}, {1, 1}, {1, 2}}));
+}
+
+TEST_F(ProducerTest, ABrokerThatForgotUsGetsANewIdentity) {
+  wanted_ = PartitionIndex(0);
+  script_ = {ErrorCode::out_of_order_sequence_number, ErrorCode::unknown_producer_id};
+  EXPECT_TRUE(run(1).ok());
+  EXPECT_EQ(delivered_, 1);
+  EXPECT_EQ(names_, (std::vector<std::pair<int64_t, int32_t>>{{1, 0}, {2, 0}, {3, 0}}));
+}
+
+TEST_F(ProducerTest, NumbersThatMayBeTakenAreNeverUsedForOtherRecords) {
+  wanted_ = PartitionIndex(0);
+  script_.assign(3, ErrorCode::network_exception);
+  script_.push_back(ErrorCode::out_of_order_sequence_number);  // and so nobody knows
+  ProducerOptions options;
+  options.batches.batch_bytes = 1;
+  EXPECT_TRUE(run(2, options).ok());
+  EXPECT_EQ(failed_, 1);
+  EXPECT_EQ(delivered_, 1);
+  EXPECT_EQ(names_.back(), (std::pair<int64_t, int32_t>{2, 0}));
+}
+
+TEST_F(ProducerTest, WithoutAnIdentityEverythingFails) {
+  identity_error_ = ErrorCode::cluster_authorization_failed;
+  EXPECT_TRUE(run(10).ok());
+  EXPECT_EQ(failed_, 10);
+  EXPECT_EQ(last_error_.code(), ErrorCode::cluster_authorization_failed);
+}
+
+TEST_F(ProducerTest, WithoutIdempotenceBatchesCarryNoNumbers) {
+  EXPECT_TRUE(run(1, {.idempotent = false}).ok());
+  EXPECT_EQ(names_, (std::vector<std::pair<int64_t, int32_t>>{{-1, -1}}));
+  EXPECT_EQ(identities_, 0);
 }
 
 }  // namespace

@@ -51,8 +51,10 @@ class CommandsTest : public testing::Test {
 
  private:
   Task<void> start() {
-    auto config = make_broker_config(
-        {{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}});
+    auto config = make_broker_config({{"log.dirs", "/data"},
+                                      {"listeners", "PLAINTEXT://broker:9092"},
+                                      {"naru.journal.bytes", "131072"},
+                                      {"naru.admin.listener", ""}});
     broker_ = std::move(co_await Broker::start(process_->seams(), *config)).value();
   }
   Task<void> stop() { ignore(co_await broker_->stop()); }
