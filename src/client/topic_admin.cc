@@ -3,6 +3,8 @@
 #include <chrono>
 
 #include "client/broker_error.h"
+#include "kafka_protocol/messages/create_partitions_request.h"
+#include "kafka_protocol/messages/create_partitions_response.h"
 #include "kafka_protocol/messages/create_topics_request.h"
 #include "kafka_protocol/messages/create_topics_response.h"
 #include "kafka_protocol/messages/delete_topics_request.h"
@@ -54,6 +56,22 @@ Task<Status> delete_once(ClusterClient& client, const std::string& name) {
   co_return error(ErrorCode::network_exception, "topic {}: the broker's answer leaves it out", name);
 }
 
+Task<Status> set_partitions_once(ClusterClient& client, const std::string& name, int32_t count) {
+  NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.controller());
+  kafka::CreatePartitionsRequest request;
+  request.timeout_ms = timeout_ms(client);
+  auto& topic = request.topics.emplace_back();
+  topic.name = name;
+  topic.count = count;
+  NARU_CO_TRY_ASSIGN(const auto response, co_await connection->call<kafka::CreatePartitionsResponse>(
+                                              request, client.options().request_timeout));
+  for (const auto& result : response.results) {
+    if (result.name == name)
+      co_return broker_error(result.error_code, fmt::format("topic {}", name), result.error_message);
+  }
+  co_return error(ErrorCode::network_exception, "topic {}: the broker's answer leaves it out", name);
+}
+
 }  // namespace
 
 Task<Result<CreatedTopic>> create_topic(ClusterClient& client, NewTopic topic) {
@@ -68,6 +86,13 @@ Task<Status> delete_topic(ClusterClient& client, std::string name) {
   if (deleted != ErrorCode::not_controller) co_return deleted;
   NARU_CO_TRY(co_await client.refresh({}));
   co_return co_await delete_once(client, name);
+}
+
+Task<Status> set_partitions(ClusterClient& client, std::string name, int32_t count) {
+  Status changed = co_await set_partitions_once(client, name, count);
+  if (changed != ErrorCode::not_controller) co_return changed;
+  NARU_CO_TRY(co_await client.refresh({}));
+  co_return co_await set_partitions_once(client, name, count);
 }
 
 }  // namespace naru::client

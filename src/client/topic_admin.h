@@ -26,5 +26,7 @@ struct CreatedTopic {
 // Asks the controller; once more when it has moved. After network_exception the outcome is unknown.
 Task<Result<CreatedTopic>> create_topic(ClusterClient& client, NewTopic topic);
 Task<Status> delete_topic(ClusterClient& client, std::string name);
+// `count` with those that exist.
+Task<Status> set_partitions(ClusterClient& client, std::string name, int32_t count);
 
 }  // namespace naru::client

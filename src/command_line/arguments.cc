@@ -110,6 +110,16 @@ class Parser {
     leaf(*topic, "list", "All topics", list_);
     CLI::App* describe = leaf(*topic, "describe", "Partitions, leaders, replicas and offsets of topics", describe_);
     describe->add_option("NAME", describe_.names, "One or several")->required();
+    CLI::App* partitions = leaf(*topic, "set-partitions", "Give a topic more partitions", set_partitions_);
+    partitions->add_option("NAME", set_partitions_.name)->required();
+    partitions->add_option("COUNT", set_partitions_.count, "How many it shall have in all")
+        ->required()
+        ->check(CLI::Range(1, 1'000'000));
+    CLI::App* config = leaf(*topic, "config", "Show and change the configuration of a topic", config_);
+    config->add_option("NAME", config_.name)->required();
+    config->add_option("--set", texts_.configs, "key=value; may be repeated")->take_all();
+    config->add_option("--delete", config_.remove, "Back to what counts without: a key; may be repeated")->take_all();
+    config->add_flag("--all", config_.all, "Show every key, also those that nobody set for this topic");
     CLI::App* remove = leaf(*topic, "delete", "Delete topics with all their records", delete_);
     remove->add_option("NAME", delete_.names, "One or several")->required();
   }
@@ -161,6 +171,8 @@ class Parser {
     NARU_TRY(parse_flag("--timeout", texts_.timeout, parse_duration, common_.timeout));
     if (auto* create = std::get_if<TopicCreateFlags>(&command_))
       return parse_assignments("--config", texts_.configs, create->configs);
+    if (auto* config = std::get_if<TopicConfigFlags>(&command_))
+      return parse_assignments("--set", texts_.configs, config->set);
     if (auto* produce = std::get_if<ProduceFlags>(&command_)) return finish(*produce);
     if (auto* consume = std::get_if<ConsumeFlags>(&command_)) return finish(*consume);
     return {};
@@ -198,6 +210,8 @@ class Parser {
   TopicListFlags list_;
   TopicDescribeFlags describe_;
   TopicDeleteFlags delete_;
+  TopicSetPartitionsFlags set_partitions_;
+  TopicConfigFlags config_;
   ProduceFlags produce_;
   ConsumeFlags consume_;
   DoctorFlags doctor_;

@@ -46,6 +46,16 @@ struct TopicDescribeFlags {
 struct TopicDeleteFlags {
   std::vector<std::string> names;
 };
+struct TopicSetPartitionsFlags {
+  std::string name;
+  int32_t count = 0;
+};
+struct TopicConfigFlags {
+  std::string name;
+  std::vector<KeyValue> set;
+  std::vector<std::string> remove;
+  bool all = false;  // also what nobody set for this topic
+};
 
 struct ProduceFlags {
   std::string topic;
@@ -77,7 +87,8 @@ struct DoctorFlags {
 struct VersionFlags {};
 
 using Command = std::variant<ServerFlags, TopicCreateFlags, TopicListFlags, TopicDescribeFlags, TopicDeleteFlags,
-                             ProduceFlags, ConsumeFlags, ClusterStatusFlags, DoctorFlags, VersionFlags>;
+                             TopicSetPartitionsFlags, TopicConfigFlags, ProduceFlags, ConsumeFlags, ClusterStatusFlags,
+                             DoctorFlags, VersionFlags>;
 
 struct Arguments {
   CommonFlags common;

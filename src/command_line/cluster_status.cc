@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/broker_state.h"
 #include "command_line/json_text.h"
 #include "command_line/table.h"
 #include "command_line/topic_commands.h"
@@ -40,7 +41,42 @@ BrokerLoad load_of(const client::ClusterMetadata& metadata, BrokerId broker) {
   return load;
 }
 
-std::string as_json(const client::ClusterMetadata& metadata) {
+// Empty: the broker did not tell, or cannot be reached.
+struct BrokerDisk {
+  std::optional<uint64_t> log_bytes, free_bytes, total_bytes;
+  int64_t offline_folders = 0;
+};
+using Disks = std::map<BrokerId, BrokerDisk>;
+
+// Folders may share a disk, which is then counted several times; better than to say nothing.
+BrokerDisk add_up(const std::vector<client::LogFolder>& folders) {
+  BrokerDisk disk{.log_bytes = 0};
+  for (const client::LogFolder& folder : folders) {
+    if (folder.error != ErrorCode::none) ++disk.offline_folders;
+    *disk.log_bytes += static_cast<uint64_t>(folder.log_bytes);
+    if (folder.free_bytes) disk.free_bytes = disk.free_bytes.value_or(0) + *folder.free_bytes;
+    if (folder.total_bytes) disk.total_bytes = disk.total_bytes.value_or(0) + *folder.total_bytes;
+  }
+  return disk;
+}
+
+Task<Disks> find_disks(CommandContext& context, client::ClusterClient& client) {
+  Disks disks;
+  const std::vector<client::BrokerInfo> brokers = client.metadata().brokers;
+  for (const client::BrokerInfo& broker : brokers) {
+    disks[broker.id] = {};
+    const auto connection = co_await client.broker(broker.id);
+    if (!connection) {
+      note(context, connection.error().message());
+      continue;
+    }
+    const auto folders = co_await client::describe_log_folders(**connection, context.common.timeout);
+    if (folders) disks[broker.id] = add_up(*folders);
+  }
+  co_return disks;
+}
+
+std::string as_json(const client::ClusterMetadata& metadata, const Disks& disks) {
   const Totals totals = count_all(metadata);
   JsonText json;
   json.open_object().member("cluster_id", metadata.cluster_id).member("controller", metadata.controller.value());
@@ -51,20 +87,35 @@ std::string as_json(const client::ClusterMetadata& metadata) {
     const BrokerLoad load = load_of(metadata, broker.id);
     json.open_object().member("id", broker.id.value()).member("host", broker.address.host);
     json.member("port", broker.address.port).member("rack", broker.rack);
-    json.member("leads", load.leads).member("replicas", load.replicas).close_object();
+    const BrokerDisk& disk = disks.at(broker.id);
+    json.member("leads", load.leads).member("replicas", load.replicas).member("log_bytes", disk.log_bytes);
+    json.member("disk_free_bytes", disk.free_bytes).member("disk_total_bytes", disk.total_bytes);
+    json.member("offline_folders", disk.offline_folders).close_object();
   }
   return json.close_array().close_object().take();
 }
 
-std::string as_text(const CommandContext& context, const client::ClusterMetadata& metadata) {
+std::string show(std::optional<uint64_t> bytes) {
+  return bytes ? format_bytes(*bytes) : "-";
+}
+
+std::string as_text(const CommandContext& context, const client::ClusterMetadata& metadata, const Disks& disks) {
   constexpr auto kRight = Table::Align::right;
   const Totals totals = count_all(metadata);
-  Table table({{"BROKER", kRight}, {"ADDRESS"}, {"RACK"}, {"ROLE"}, {"LEADS", kRight}, {"REPLICAS", kRight}});
+  Table table({{"BROKER", kRight},
+               {"ADDRESS"},
+               {"RACK"},
+               {"ROLE"},
+               {"LEADS", kRight},
+               {"REPLICAS", kRight},
+               {"LOGS", kRight},
+               {"DISK FREE", kRight}});
   for (const client::BrokerInfo& broker : metadata.brokers) {
     const BrokerLoad load = load_of(metadata, broker.id);
     table.add({std::to_string(broker.id.value()), broker.address.to_string(), broker.rack.value_or("-"),
                broker.id == metadata.controller ? "controller" : "-", std::to_string(load.leads),
-               std::to_string(load.replicas)});
+               std::to_string(load.replicas), show(disks.at(broker.id).log_bytes),
+               show(disks.at(broker.id).free_bytes)});
   }
   std::string health = paint(context, Colour::green, "all partitions are in order");
   if (totals.offline > 0) {
@@ -85,7 +136,8 @@ Task<ExitCode> cluster_status(CommandContext& context, ClusterStatusFlags) {
   client::ClusterClient client(context.seams, client_options(context));
   const Status refreshed = co_await client.refresh_all();
   if (!refreshed.ok()) co_return fail(context, refreshed);
-  print(context, context.common.json ? as_json(client.metadata()) : as_text(context, client.metadata()));
+  const Disks disks = co_await find_disks(context, client);
+  print(context, context.common.json ? as_json(client.metadata(), disks) : as_text(context, client.metadata(), disks));
   co_return ExitCode::ok;
 }
 

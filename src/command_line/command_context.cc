@@ -50,6 +50,10 @@ std::string hint_for(const Status& status) {
       return "`naru topic list` shows the topics that exist; `naru topic create NAME` creates one.";
     case ErrorCode::topic_already_exists:
       return "`naru topic describe NAME` shows it.";
+    case ErrorCode::invalid_config:
+      return "All keys of a topic with their allowed values: docs/configuration.md; those of a topic: `naru topic "
+             "config "
+             "NAME --all`.";
     case ErrorCode::message_too_large:
       return "The limit is the topic's max.message.bytes.";
     case ErrorCode::unsupported_version:

@@ -94,6 +94,41 @@ TEST_F(CommandsTest, TopicsFromCreationToDeletion) {
   EXPECT_EQ(naru({"topic", "list", "--json"}).output, "[]\n");
 }
 
+TEST_F(CommandsTest, MorePartitions) {
+  naru({"topic", "create", "t", "--partitions", "1"});
+  EXPECT_TRUE(naru({"topic", "set-partitions", "t", "3"}).output.starts_with("topic t has 3 partitions now"));
+  const Outcome fewer = naru({"topic", "set-partitions", "t", "2"});
+  EXPECT_EQ(fewer.exit_code, 1);
+  EXPECT_NE(fewer.error.find("INVALID_PARTITIONS"), std::string::npos) << fewer.error;
+  EXPECT_EQ(naru({"topic", "set-partitions", "nope", "2"}).exit_code, 1);
+}
+
+TEST_F(CommandsTest, ConfigurationOfATopic) {
+  naru({"topic", "create", "t", "--config", "retention.ms=1000000"});
+  EXPECT_EQ(naru({"topic", "config", "t"}).output,
+            "KEY           VALUE    SOURCE\n"
+            "retention.ms  1000000  topic\n");
+  EXPECT_EQ(naru({"topic", "config", "t", "--delete", "retention.ms", "--set", "segment.bytes=2000000"}).output,
+            "KEY            VALUE    SOURCE\n"
+            "segment.bytes  2000000  topic\n");
+  EXPECT_NE(naru({"topic", "describe", "t"}).output.find("\nsegment.bytes=2000000\n"), std::string::npos);
+  const std::string all = naru({"topic", "config", "t", "--all"}).output;
+  EXPECT_NE(all.find("retention.ms"), std::string::npos) << all;
+  const Outcome wrong = naru({"topic", "config", "t", "--set", "segment.bytes=-1", "--delete", "segment.bytes"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_NE(naru({"topic", "config", "t", "--set", "no.such=1"}).error.find("INVALID_CONFIG"), std::string::npos);
+  EXPECT_NE(naru({"topic", "config", "nope"}).error.find("no such topic"), std::string::npos);
+  EXPECT_EQ(naru({"topic", "config", "t", "--delete", "segment.bytes"}).output,
+            "nothing is set for topic t; --all shows what counts\n");
+}
+
+TEST_F(CommandsTest, TheDoctorSeesAClockThatIsWrong) {
+  node_.clock().step_wall(1h);
+  const Outcome late = naru({"doctor"});
+  EXPECT_EQ(late.exit_code, 0);
+  EXPECT_NE(late.output.find("warn  clock of broker 1"), std::string::npos) << late.output;
+}
+
 TEST_F(CommandsTest, ProducedLinesAreConsumed) {
   naru({"topic", "create", "t", "--partitions", "1"});
   EXPECT_EQ(naru({"produce", "t"}, "one\ntwo\nthree").output, "produced 3 records (11 B) to t\n");

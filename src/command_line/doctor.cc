@@ -92,6 +92,15 @@ class Examination {
     if (asked.ok()) asked = co_await ask(**met.connection);
     const Duration took = context_.seams.clock.now() - begun;
     findings_.push_back(judge_advertised(broker, asked, took, context_.common.bootstrap));
+    if (asked.ok()) co_await examine_state(broker, **met.connection);
+  }
+
+  Task<void> examine_state(const client::BrokerInfo& broker, client::BrokerConnection& connection) {
+    const auto clock = co_await client::ask_for_time(connection, context_.seams.clock, context_.common.timeout);
+    if (clock && *clock) findings_.push_back(judge_clock(broker, **clock));
+    const auto folders = co_await client::describe_log_folders(connection, context_.common.timeout);
+    if (!folders) co_return;
+    for (Finding& finding : judge_folders(broker, *folders)) findings_.push_back(std::move(finding));
   }
 
   // Whoever answers at the address may be somebody else.

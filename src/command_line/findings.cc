@@ -1,7 +1,9 @@
 #include "command_line/findings.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "client/broker_error.h"
 #include "command_line/topic_commands.h"
 #include "command_line/units.h"
 
@@ -12,6 +14,7 @@ constexpr uint64_t kOpenFilesWanted = 65'536;
 constexpr uint64_t kMemoryMapsWanted = 65'530;
 constexpr uint64_t kDirtyBytesMax = 8ull << 30;
 constexpr Duration kSlowSync = 20ms;
+constexpr int64_t kClockDifferenceMaxMs = 1000;
 constexpr uint64_t kFreePercentWanted = 10;
 constexpr uint64_t kFreeBytesNeeded = 1ull << 30;
 
@@ -70,6 +73,32 @@ Finding judge_advertised(const client::BrokerInfo& broker, const Status& asked, 
             advertise};
   }
   return {Verdict::ok, check, fmt::format("answered in {}", format_duration(took)), ""};
+}
+
+Finding judge_clock(const client::BrokerInfo& broker, const client::BrokerClock& clock) {
+  const std::string check = fmt::format("clock of broker {}", broker.id);
+  const int64_t ahead = clock.ahead_ms();
+  if (ahead == 0) return {Verdict::ok, check, "as here", ""};
+  const std::string found =
+      fmt::format("{} {} ours", format_duration(Milliseconds(std::abs(ahead))), ahead > 0 ? "ahead of" : "behind");
+  if (std::abs(ahead) < kClockDifferenceMaxMs) return {Verdict::ok, check, found, ""};
+  return {Verdict::warn, check, found,
+          "timestamps, retention by time and reading by time suffer: synchronise the clocks (chrony, ntp)"};
+}
+
+Findings judge_folders(const client::BrokerInfo& broker, const std::vector<client::LogFolder>& folders) {
+  Findings findings;
+  for (const client::LogFolder& folder : folders) {
+    const std::string name = fmt::format("{} of broker {}", folder.path, broker.id);
+    if (folder.error != ErrorCode::none) {
+      findings.push_back({Verdict::fail, name, client::broker_error(folder.error, "offline").message(),
+                          "look into the broker's log; a disk that failed stays offline until a restart"});
+    } else if (folder.total_bytes && folder.free_bytes) {
+      Finding space = judge_space(name, DiskSpace{*folder.total_bytes, *folder.free_bytes});
+      if (space.verdict != Verdict::ok) findings.push_back(std::move(space));
+    }
+  }
+  return findings;
 }
 
 Findings judge_partitions(const client::ClusterMetadata& metadata) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/api_versions.h"
+#include "client/broker_state.h"
 #include "client/cluster_metadata.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
@@ -29,6 +30,9 @@ Finding judge_versions(const client::ApiVersions& versions);
 // An address that a broker advertises: what came of asking it a question. `given` is what the person used.
 Finding judge_advertised(const client::BrokerInfo& broker, const Status& asked, Duration took,
                          const std::vector<Endpoint>& given);
+Finding judge_clock(const client::BrokerInfo& broker, const client::BrokerClock& clock);
+// Those of a broker; only what is not in order.
+Findings judge_folders(const client::BrokerInfo& broker, const std::vector<client::LogFolder>& folders);
 Findings judge_partitions(const client::ClusterMetadata& metadata);
 Findings judge_system(const SystemFacts& facts);
 Finding judge_sync_speed(const std::string& folder, const Result<std::vector<Duration>>& syncs);

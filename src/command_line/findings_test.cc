@@ -36,6 +36,27 @@ TEST(Findings, ABrokerThatLacksApis) {
   EXPECT_NE(finding.found.find("Fetch"), std::string::npos);
 }
 
+TEST(Findings, Clocks) {
+  EXPECT_EQ(judge_clock(broker("b"), {.broker = 105, .before = 100, .after = 110}).found, "as here");
+  EXPECT_EQ(judge_clock(broker("b"), {.broker = 300, .before = 100, .after = 110}).verdict, Verdict::ok);
+  const Finding ahead = judge_clock(broker("b"), {.broker = 30'110, .before = 100, .after = 110});
+  EXPECT_EQ(ahead.verdict, Verdict::warn);
+  EXPECT_EQ(ahead.found, "30 s ahead of ours");
+  EXPECT_EQ(judge_clock(broker("b"), {.broker = 100, .before = 5'100, .after = 5'110}).found, "5.0 s behind ours");
+}
+
+TEST(Findings, FoldersOfABroker) {
+  constexpr uint64_t kGiB = 1ull << 30;
+  const Findings findings =
+      judge_folders(broker("b"), {{.path = "/fine", .total_bytes = 100 * kGiB, .free_bytes = 50 * kGiB},
+                                  {.path = "/full", .total_bytes = 100 * kGiB, .free_bytes = 1},
+                                  {.path = "/silent"},
+                                  {.path = "/broken", .error = ErrorCode::kafka_storage_error}});
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].check, "space in /full of broker 1");
+  EXPECT_EQ(findings[1].verdict, Verdict::fail);
+}
+
 TEST(Findings, PartitionsThatAreOffline) {
   client::ClusterMetadata metadata;
   metadata.topics = {{.name = "fine", .partitions = {{.leader = BrokerId(1)}}},

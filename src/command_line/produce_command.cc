@@ -1,5 +1,7 @@
 #include "command_line/produce_command.h"
 
+#include <algorithm>
+
 #include "client/producer.h"
 #include "command_line/json_text.h"
 #include "command_line/latency_summary.h"
@@ -51,6 +53,7 @@ class ProduceRun {
     options.acks = static_cast<int16_t>(flags_.acks);
     options.batches.compression = flags_.compression;
     options.batches.delivery_timeout = context_.common.timeout;
+    options.topic_timeout = std::min(options.topic_timeout, context_.common.timeout);
     return options;
   }
 

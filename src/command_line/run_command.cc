@@ -31,6 +31,10 @@ struct Starter {
   Task<ExitCode> operator()(TopicListFlags flags) const { return topic_list(context, flags); }
   Task<ExitCode> operator()(TopicDescribeFlags flags) const { return topic_describe(context, std::move(flags)); }
   Task<ExitCode> operator()(TopicDeleteFlags flags) const { return topic_delete(context, std::move(flags)); }
+  Task<ExitCode> operator()(TopicSetPartitionsFlags flags) const {
+    return topic_set_partitions(context, std::move(flags));
+  }
+  Task<ExitCode> operator()(TopicConfigFlags flags) const { return topic_config(context, std::move(flags)); }
   Task<ExitCode> operator()(ProduceFlags flags) const { return produce(context, std::move(flags)); }
   Task<ExitCode> operator()(ConsumeFlags flags) const { return consume(context, std::move(flags)); }
   Task<ExitCode> operator()(ClusterStatusFlags flags) const { return cluster_status(context, flags); }

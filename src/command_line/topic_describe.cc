@@ -1,4 +1,5 @@
 #include "client/broker_error.h"
+#include "client/config_admin.h"
 #include "client/offsets.h"
 #include "command_line/json_text.h"
 #include "command_line/table.h"
@@ -47,12 +48,30 @@ void add_json(JsonText& json, std::string_view name, const std::vector<BrokerId>
   json.close_array();
 }
 
-std::string as_json(const std::vector<client::TopicInfo>& topics, const Offsets& offsets) {
+// What was set for each of the topics. A broker that does not tell is no reason to fail.
+using Configs = std::map<std::string, std::vector<client::ConfigEntry>>;
+
+Task<Configs> find_configs(client::ClusterClient& client, const std::vector<client::TopicInfo>& topics) {
+  Configs configs;
+  for (const client::TopicInfo& topic : topics) {
+    auto entries = co_await client::describe_topic_config(client, topic.name);
+    if (!entries) continue;
+    std::erase_if(*entries, [](const client::ConfigEntry& entry) { return !entry.is_set_here(); });
+    configs[topic.name] = std::move(*entries);
+  }
+  co_return configs;
+}
+
+std::string as_json(const std::vector<client::TopicInfo>& topics, const Offsets& offsets, const Configs& configs) {
   JsonText json;
   json.open_array();
   for (const client::TopicInfo& topic : topics) {
     json.open_object().member("name", topic.name).member("id", topic.id.to_string());
-    json.member("internal", topic.internal).key("partitions").open_array();
+    json.member("internal", topic.internal).key("config").open_object();
+    if (const auto set = configs.find(topic.name); set != configs.end()) {
+      for (const client::ConfigEntry& entry : set->second) json.member(entry.name, entry.value);
+    }
+    json.close_object().key("partitions").open_array();
     for (const client::PartitionInfo& partition : topic.partitions) {
       const TopicPartition name{topic.name, partition.index};
       json.open_object().member("partition", partition.index.value()).member("leader", partition.leader.value());
@@ -68,7 +87,7 @@ std::string as_json(const std::vector<client::TopicInfo>& topics, const Offsets&
   return json.close_array().take();
 }
 
-std::string as_table(const client::TopicInfo& topic, const Offsets& offsets) {
+std::string as_table(const client::TopicInfo& topic, const Offsets& offsets, const Configs& configs) {
   constexpr auto kRight = Table::Align::right;
   Table table(
       {{"PARTITION", kRight}, {"LEADER", kRight}, {"REPLICAS"}, {"IN-SYNC"}, {"START", kRight}, {"END", kRight}});
@@ -79,8 +98,12 @@ std::string as_table(const client::TopicInfo& topic, const Offsets& offsets) {
                partition.is_offline() ? "none" : std::to_string(partition.leader.value()), join(partition.replicas),
                join(partition.in_sync), show(offset_in(offsets.starts, name)), show(offset_in(offsets.ends, name))});
   }
-  return fmt::format("{}  id {}  {}\n{}", printable(topic.name), topic.id.to_string(), health_of(topic),
-                     table.render());
+  std::string title = fmt::format("{}  id {}  {}\n", printable(topic.name), topic.id.to_string(), health_of(topic));
+  if (const auto set = configs.find(topic.name); set != configs.end()) {
+    for (const client::ConfigEntry& entry : set->second)
+      title += fmt::format("{}={}\n", printable(entry.name), printable(entry.value.value_or("(secret)")));
+  }
+  return title + table.render();
 }
 
 }  // namespace
@@ -98,11 +121,13 @@ Task<ExitCode> topic_describe(CommandContext& context, TopicDescribeFlags flags)
   }
   const auto offsets = co_await find_offsets(client, topics);
   if (!offsets) co_return fail(context, offsets.error());
+  const Configs configs = co_await find_configs(client, topics);
   if (context.common.json) {
-    print(context, as_json(topics, *offsets));
+    print(context, as_json(topics, *offsets, configs));
     co_return ExitCode::ok;
   }
-  for (size_t i = 0; i < topics.size(); ++i) print(context, (i == 0 ? "" : "\n") + as_table(topics[i], *offsets));
+  for (size_t i = 0; i < topics.size(); ++i)
+    print(context, (i == 0 ? "" : "\n") + as_table(topics[i], *offsets, configs));
   co_return ExitCode::ok;
 }
 

@@ -61,6 +61,26 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.json("topic", "delete", "json"), {"deleted": ["json"]})
         self.assertNotIn("json", [topic["name"] for topic in self.json("topic", "list")])
 
+    def test_partitions_and_configuration_can_be_changed(self):
+        self.naru("topic", "create", "changing", "--partitions", "1")
+        self.assertEqual(self.json("topic", "set-partitions", "changing", "3"), {"name": "changing", "partitions": 3})
+        self.naru("produce", "changing", "--partition", "2", stdin="x\n")
+        self.assertIn("INVALID_PARTITIONS", self.refused("topic", "set-partitions", "changing", "2"))
+        changed = self.json("topic", "config", "changing", "--set", "retention.ms=5000", "--set", "cleanup.policy=compact")
+        self.assertEqual({entry["key"]: (entry["value"], entry["source"]) for entry in changed["config"]},
+                         {"retention.ms": ("5000", "topic"), "cleanup.policy": ("compact", "topic")})
+        rest = self.json("topic", "config", "changing", "--delete", "retention.ms")
+        self.assertEqual([entry["key"] for entry in rest["config"]], ["cleanup.policy"])
+        everything = self.json("topic", "config", "changing", "--all")["config"]
+        self.assertGreater(len(everything), 20)
+        self.assertIn("default", {entry["source"] for entry in everything})
+        self.assertIn("retention.ms", self.refused("topic", "config", "changing", "--set", "retention.ms=soon"))
+        self.assertIn("no.such.key", self.refused("topic", "config", "changing", "--set", "no.such.key=1"))
+        self.assertIn("key=value", self.refused("topic", "config", "changing", "--set", "retention.ms", code=2))
+        self.assertIn("no such topic", self.refused("topic", "config", "nothing"))
+        (described,) = self.json("topic", "describe", "changing")
+        self.assertEqual(described["config"], {"cleanup.policy": "compact"})
+
     def test_bad_topics_are_refused_with_the_reason(self):
         self.assertIn("INVALID_TOPIC_EXCEPTION", self.refused("topic", "create", "no spaces"))
         self.assertIn("INVALID_TOPIC_EXCEPTION", self.refused("topic", "create", "x" * 250))
@@ -174,6 +194,8 @@ class CliTest(unittest.TestCase):
         self.assertEqual(status["offline_partitions"], 0)
         self.assertEqual([broker["port"] for broker in status["brokers"]], [self.broker.port])
         self.assertEqual(status["controller"], status["brokers"][0]["id"])
+        self.assertGreater(status["brokers"][0]["disk_total_bytes"], 0)
+        self.assertEqual(status["brokers"][0]["offline_folders"], 0)
         self.assertIn(self.broker.address, self.naru("cluster", "status"))
 
     def test_the_doctor(self):
@@ -183,6 +205,7 @@ class CliTest(unittest.TestCase):
         checks = {finding["check"]: finding["verdict"] for finding in findings}
         self.assertEqual(checks[f"reach {self.broker.address}"], "ok")
         self.assertIn(checks[f"sync in {folder}"], ["ok", "warn"], "a busy machine may be slow")
+        self.assertEqual(checks["clock of broker 1"], "ok")
         self.assertIn("open files", checks)
         self.naru("doctor", "--data", "/no/such/folder", code=1)
 

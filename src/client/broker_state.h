@@ -1,0 +1,34 @@
+// What one broker says about itself: its disks and its clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/broker_connection.h"
+
+namespace naru::client {
+
+struct LogFolder {
+  std::string path;
+  ErrorCode error = ErrorCode::none;
+  int64_t log_bytes = 0;                // of all partitions in it
+  std::optional<uint64_t> total_bytes;  // of its disk
+  std::optional<uint64_t> free_bytes;
+};
+Task<Result<std::vector<LogFolder>>> describe_log_folders(BrokerConnection& connection, Duration timeout);
+
+struct BrokerClock {
+  WallTimeMs broker = 0;  // what the broker's clock showed,
+  WallTimeMs before = 0;  // some time between these two of ours
+  WallTimeMs after = 0;
+
+  // How far the broker's clock is ahead of ours, at least: 0 when the answer fits in between.
+  int64_t ahead_ms() const;
+};
+// Nothing from a broker that does not tell.
+Task<Result<std::optional<BrokerClock>>> ask_for_time(BrokerConnection& connection, const Clock& clock,
+                                                      Duration timeout);
+
+}  // namespace naru::client
