@@ -242,7 +242,9 @@ bool PartitionLog::journaled(const JournaledRange& range) {
 
 // What is durable through a commit journal alone becomes so through the log's own files.
 Status PartitionLog::sync_journaled_part() {
-  for (size_t i = segment_index(synced_end()); i < segments_.size(); ++i) {
+  // What was deleted before it was ever synced has no segment any more.
+  const Offset from = std::max(synced_end(), segments_.front()->base_offset());
+  for (size_t i = segment_index(from); i < segments_.size(); ++i) {
     NARU_TRY_ASSIGN(const auto file, segments_[i]->file());
     NARU_TRY(file->sync_data());
   }
