@@ -7,6 +7,7 @@
 #include "async/task_group.h"
 #include "broker/authorizer.h"
 #include "broker/broker_services.h"
+#include "broker/fetch_sessions.h"
 #include "broker/hosted_partitions.h"
 #include "broker/log_maintenance.h"
 #include "broker/partition_keeper.h"
@@ -81,6 +82,7 @@ struct Broker::Parts {
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
         producer_accounting(memory, producer_memory(config), metrics),
+        fetch_sessions(seams.clock, seams.random, static_cast<size_t>(config.max_fetch_sessions), metrics),
         open_files(seams.files, kOpenSealedFiles) {}
 
   Seams seams;
@@ -96,6 +98,7 @@ struct Broker::Parts {
   NoThrottle throttle;
   std::atomic<uint64_t> watcher_ids{1};
   ProducerAccounting producer_accounting;
+  FetchSessions fetch_sessions;
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   HostedPartitions hosted;
   std::unique_ptr<PartitionKeeper> keeper;
@@ -220,6 +223,8 @@ Status Broker::Parts::open_doors() {
                                   .controller = *controller,
                                   .producer_ids = producer_ids,
                                   .keeper = *keeper,
+                                  .memory = memory,
+                                  .fetch_sessions = fetch_sessions,
                                   .watcher_ids = watcher_ids});
   {
     const std::scoped_lock lock(obey_mutex);

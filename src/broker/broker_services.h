@@ -16,6 +16,8 @@
 namespace naru {
 
 class ControllerShell;
+class FetchSessions;
+class MemoryBudget;
 class MetadataPublisher;
 class PartitionKeeper;
 class ProducerIdPool;
@@ -33,6 +35,8 @@ struct BrokerServices {
   ControllerShell& controller;
   ProducerIdPool& producer_ids;
   const PartitionKeeper& keeper;
+  MemoryBudget& memory;
+  FetchSessions& fetch_sessions;
   std::atomic<uint64_t>& watcher_ids;
 
   uint64_t next_watcher_id() const { return watcher_ids.fetch_add(1, std::memory_order_relaxed); }

@@ -62,6 +62,7 @@ enum class ErrorCode : int16_t {
   unknown_topic_id = 100,
   inconsistent_topic_id = 103,
   inconsistent_cluster_id = 104,
+  fetch_session_topic_id_error = 106,
   mismatched_endpoint_type = 114,
   unsupported_endpoint_type = 115,
 

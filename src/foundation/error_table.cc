@@ -94,6 +94,8 @@ constexpr std::array kRows{
     row(unknown_topic_id, kOwn, "UNKNOWN_TOPIC_ID", kRetry, kNo, debug, "this broker knows no topic of this id"),
     row(inconsistent_topic_id, kOwn, "INCONSISTENT_TOPIC_ID", kRetry, kNo, info, "the topic has another id"),
     row(inconsistent_cluster_id, kOwn, "INCONSISTENT_CLUSTER_ID", kFinal, kNo, info, "another cluster's id"),
+    row(fetch_session_topic_id_error, kOwn, "FETCH_SESSION_TOPIC_ID_ERROR", kRetry, kNo, info,
+        "the fetch session names its topics the other way"),
     row(mismatched_endpoint_type, kOwn, "MISMATCHED_ENDPOINT_TYPE", kFinal, kNo, info,
         "this address is one of brokers, not of controllers"),
     row(unsupported_endpoint_type, kOwn, "UNSUPPORTED_ENDPOINT_TYPE", kFinal, kNo, info,

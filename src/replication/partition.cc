@@ -51,7 +51,8 @@ Partition::Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> l
       config_(config),
       leader_epoch_(leader_epoch),
       log_(std::move(log)),
-      leader_(self, rules(), {self}, progress_of(*log_)) {}
+      leader_(self, rules(), {self}, progress_of(*log_)),
+      told_log_start_(log_->start_offset()) {}
 
 LeaderRules Partition::rules() const {
   return {.sync_before_ack = config_.acknowledges_after_sync(),
@@ -179,20 +180,25 @@ void Partition::go_offline(const Status& cause) {
 
 void Partition::tell_acks_and_readers() {
   for (auto& due : leader_.take_due()) due.waiter->acknowledged(due.status);
-
+  tell_log_start();
   const uint64_t committed = leader_.committed_bytes();
   if (committed == told_committed_bytes_) return;
   told_committed_bytes_ = committed;
   for (auto& [id, watch] : watches_) {
-    watch.watcher->more_to_read(committed - watch.seen_committed_bytes);
+    watch.watcher->more_to_read(watch.slot, committed - watch.seen_committed_bytes);
     watch.seen_committed_bytes = committed;
   }
+}
+
+void Partition::tell_log_start() {
+  if (std::exchange(told_log_start_, log_->start_offset()) == log_->start_offset()) return;
+  for (auto& [id, watch] : watches_) watch.watcher->log_start_moved(watch.slot);
 }
 
 void Partition::stop_serving(const Status& reason) {
   if (!availability_.ok()) return;
   availability_ = reason;
-  for (auto& [id, watch] : watches_) watch.watcher->state_changed();
+  for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
 }
 
 void Partition::fail_waiters(const Status& reason) {
@@ -223,6 +229,7 @@ PartitionView Partition::read_inside(const ReadRequest& request) {
   }
   // Between the high watermark and the end of the log there is nothing to see yet.
   if (request.from >= view.high_watermark) return view;
+  if (request.max_bytes == 0 && !request.at_least_one_batch) return view;
   auto slice = log_->read(request.from, view.high_watermark, request.max_bytes, request.at_least_one_batch);
   if (slice) {
     view.slice = std::move(*slice);
@@ -251,13 +258,13 @@ Result<std::vector<Producer>> Partition::producers_inside() {
   return producers;
 }
 
-void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes) {
-  strand_.run([self = shared_from_this(), watcher = std::move(watcher), seen_committed_bytes] {
+void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_committed_bytes) {
+  strand_.run([self = shared_from_this(), watcher = std::move(watcher), slot, seen_committed_bytes] {
     const uint64_t committed = self->leader_.committed_bytes();
-    if (!self->availability_.ok()) watcher->state_changed();
-    if (committed > seen_committed_bytes) watcher->more_to_read(committed - seen_committed_bytes);
+    if (!self->availability_.ok()) watcher->state_changed(slot);
+    if (committed > seen_committed_bytes) watcher->more_to_read(slot, committed - seen_committed_bytes);
     const uint64_t id = watcher->id();
-    self->watches_.insert_or_assign(id, Watch{watcher, committed});
+    self->watches_.insert_or_assign(id, Watch{watcher, slot, committed});
   });
 }
 

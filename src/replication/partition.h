@@ -55,8 +55,10 @@ class FetchWatcher {
   explicit FetchWatcher(uint64_t id) : id_(id) {}
   virtual ~FetchWatcher() = default;
   uint64_t id() const { return id_; }
-  virtual void more_to_read(uint64_t bytes) = 0;
-  virtual void state_changed() = 0;  // offline, deleted, another leader: the parked fetch has to look again
+  // `slot` is what the watcher called the partition in watch().
+  virtual void more_to_read(uint32_t slot, uint64_t bytes) = 0;
+  virtual void state_changed(uint32_t slot) = 0;  // offline, deleted, another leader: somebody has to look again
+  virtual void log_start_moved(uint32_t slot) = 0;
 
  private:
   const uint64_t id_;
@@ -106,7 +108,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // when this returns: two calls of one thread are appended in their order.
   void append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot);
 
-  // co_await partition->read(...): whole batches below the high watermark.
+  // co_await partition->read(...): whole batches below the high watermark. With no bytes to read, only the view.
   auto read(ReadRequest request) {
     return in_strand(strand_, [this, request] { return read_inside(request); });
   }
@@ -149,6 +151,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       using Answer = std::invoke_result_t<Function, const LogAccess&>;
       if (!availability_.ok()) return Answer(failure(availability_));
       Answer answer = function(LogAccess{*log_, leader_.high_watermark(), config_});
+      tell_log_start();
       if (log_->offline()) go_offline(log_->offline_reason());
       return answer;
     });
@@ -170,7 +173,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   CancelToken closing() const { return maintenance_cancel_.token(); }
 
   // Tells `watcher` of everything that became readable after `seen_committed_bytes` of a view; until unwatch().
-  void watch(std::shared_ptr<FetchWatcher> watcher, uint64_t seen_committed_bytes);
+  void watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_committed_bytes);
   void unwatch(uint64_t watcher_id);
 
   void set_config(const TopicConfig& config);
@@ -192,6 +195,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
  private:
   struct Watch {
     std::shared_ptr<FetchWatcher> watcher;
+    uint32_t slot;
     uint64_t seen_committed_bytes;
   };
   class AckSlot;
@@ -211,6 +215,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside();
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
+  void tell_log_start();
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
@@ -227,6 +232,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;
   uint64_t told_committed_bytes_ = 0;
+  Offset told_log_start_;
   std::map<uint64_t, Watch> watches_;
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
   CancelSource maintenance_cancel_;

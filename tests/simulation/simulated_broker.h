@@ -22,6 +22,7 @@ class SimulatedBroker {
   SimulatedNode& node() { return node_; }
   bool running() const { return broker_ != nullptr; }
   SimulatedProcess& process() { return *process_; }
+  MetricsRegistry& metrics() { return broker_->metrics(); }
 
   // Tries until it works; faults of the disk may make that take a while.
   Task<void> start();

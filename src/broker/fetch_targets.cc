@@ -1,0 +1,148 @@
+#include "broker/fetch_targets.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "broker/reply.h"
+#include "kafka_protocol/messages/fetch_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithZstd = 10;
+constexpr int16_t kFirstVersionWithTopicIds = 13;
+constexpr int8_t kReadUncommitted = 0;
+
+// Old clients must not get zstd. Whether a stored batch is compressed with it, only its header tells.
+Result<bool> contains_zstd(const LogSlice& slice) {
+  for (uint64_t position = slice.position; position < slice.position + slice.bytes;) {
+    std::array<std::byte, kBatchHeaderSize> bytes;
+    NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(position, bytes));
+    NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(BytesView(bytes).first(got)));
+    if (header.compression() == Compression::zstd) return true;
+    position += header.total_size;
+  }
+  return false;
+}
+
+void refuse_zstd(FetchTarget& target) {
+  if (target.view.slice.empty()) return;
+  const auto zstd = contains_zstd(target.view.slice);
+  if (zstd && !*zstd) return;
+  target.view.status = zstd ? Status(ErrorCode::unsupported_compression_type) : zstd.error();
+  target.view.slice = {};
+}
+
+void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& target, const FetchTerms& terms,
+          std::vector<FileRange>& files) {
+  const PartitionView& view = target.view;
+  partition.partition_index = target.index;
+  partition.error_code = view.status.code();
+  partition.high_watermark = view.high_watermark;
+  partition.last_stable_offset = view.high_watermark;
+  partition.log_start_offset = view.log_start_offset;
+  // Null, not empty, unless the reader asked for committed records only.
+  if (!terms.read_committed) partition.aborted_transactions.reset();
+  if (view.slice.empty()) return;
+  partition.records = kafka::ExternalRecords{.id = files.size(), .size = view.slice.bytes};
+  files.push_back({.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes});
+}
+
+}  // namespace
+
+FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request) {
+  const auto max_bytes = static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
+  return {.by_topic_id = context.version >= kFirstVersionWithTopicIds,
+          .accepts_zstd = context.version >= kFirstVersionWithZstd,
+          .max_bytes = max_bytes,
+          // Never more than the response may hold, or it would always wait in vain.
+          .min_bytes = std::min(static_cast<uint64_t>(std::max(request.min_bytes, 0)), max_bytes),
+          .read_committed = request.isolation_level != kReadUncommitted,
+          .deadline = context.received + Milliseconds(request.max_wait_ms)};
+}
+
+void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                    FetchTarget& target) {
+  const HostedPartition hosted = terms.by_topic_id ? services.partitions.find(target.topic_id, target.index)
+                                                   : services.partitions.find(target.topic, target.index);
+  if (!hosted) {
+    target.view.status =
+        hosted.why_missing(terms.by_topic_id ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition);
+    return;
+  }
+  const std::string& topic = hosted.partition->identity().topic;
+  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic)) {
+    target.view.status = Status(ErrorCode::topic_authorization_failed);
+    return;
+  }
+  target.view.status = Status();
+  target.partition = hosted.partition;
+}
+
+Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets) {
+  uint64_t total = 0;
+  for (FetchTarget& target : targets) {
+    if (!target.partition) continue;
+    const uint64_t left = terms.max_bytes > total ? terms.max_bytes - total : 0;
+    // The first partition with data returns at least one batch, however large: else a client could never pass it.
+    const ReadRequest read{.from = target.offset,
+                           .current_leader_epoch = target.current_leader_epoch,
+                           .max_bytes = static_cast<uint32_t>(std::min<uint64_t>(target.max_bytes, left)),
+                           .at_least_one_batch = total == 0};
+    target.view = co_await target.partition->read(read);
+    if (!terms.accepts_zstd) refuse_zstd(target);
+    total += target.view.slice.bytes;
+  }
+  co_return total;
+}
+
+bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now) {
+  if (found >= terms.min_bytes || now >= terms.deadline) return false;
+  return std::ranges::none_of(targets, [](const FetchTarget& target) {
+    // A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch for it.
+    const LogSlice& slice = target.view.slice;
+    return target.failed() || (!slice.empty() && slice.next_offset < target.view.high_watermark);
+  });
+}
+
+Task<void> warm_cold_data(const BrokerServices& services, const std::vector<FetchTarget>& targets) {
+  std::vector<LogSlice> cold;
+  for (const FetchTarget& target : targets) {
+    const LogSlice& slice = target.view.slice;
+    const bool at_the_end = slice.next_offset >= target.view.high_watermark;  // written a moment ago
+    if (!slice.empty() && !at_the_end && !slice.file->is_cached(slice.position, slice.bytes)) cold.push_back(slice);
+  }
+  if (cold.empty()) co_return;
+  co_await on_worker(services.scheduler, [&cold] {
+    for (const LogSlice& slice : cold) slice.file->warm(slice.position, slice.bytes);
+  });
+}
+
+Response build_fetch_response(const RequestContext& context, const FetchTerms& terms, int32_t session_id,
+                              const std::vector<const FetchTarget*>& told) {
+  kafka::FetchResponse response;
+  response.session_id = session_id;
+  std::vector<FileRange> files;
+  std::map<std::pair<std::string_view, Uuid>, size_t> places;
+  size_t current = 0;
+  for (const FetchTarget* target : told) {
+    const bool same_topic = !response.responses.empty() && response.responses[current].topic_id == target->topic_id &&
+                            response.responses[current].topic == target->topic;
+    if (!same_topic) {
+      const auto [place, is_new] =
+          places.try_emplace(std::pair(target->topic, target->topic_id), response.responses.size());
+      current = place->second;
+      if (is_new) {
+        auto& topic = response.responses.emplace_back();
+        topic.topic = target->topic;
+        topic.topic_id = target->topic_id;
+      }
+    }
+    fill(response.responses[current].partitions.emplace_back(), *target, terms, files);
+  }
+  return encode_reply(context, response, files);
+}
+
+}  // namespace naru

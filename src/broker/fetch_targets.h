@@ -1,0 +1,63 @@
+// Reading partitions for a fetch, and the answer made of what was found: the same with and without a session.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "async/task.h"
+#include "broker/broker_services.h"
+#include "broker/request_context.h"
+#include "kafka_protocol/messages/fetch_request.h"
+#include "network/response.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+// A partition to be read, with what was found in it.
+struct FetchTarget {
+  std::string_view topic;  // as the answer names it; lives as long as the request or the session
+  Uuid topic_id;
+  PartitionIndex index{0};
+  uint32_t slot = 0;  // in a session
+  Offset offset{0};
+  LeaderEpoch current_leader_epoch{-1};
+  uint32_t max_bytes = 0;
+  std::shared_ptr<Partition> partition;  // none: view.status says why
+  PartitionView view;
+
+  bool failed() const { return !view.status.ok(); }
+  // Whether there is data at the offset, in the view or not.
+  bool more_to_read() const { return !failed() && offset < view.high_watermark; }
+};
+
+// What a fetch asks for besides its partitions.
+struct FetchTerms {
+  bool by_topic_id = false;
+  bool accepts_zstd = true;
+  uint64_t max_bytes = 0;
+  uint64_t min_bytes = 0;
+  bool read_committed = false;
+  MonotonicTime deadline;
+};
+FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request);
+
+// Looks the partition up and asks the authorizer; a target that cannot be read has a status that says why.
+void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                    FetchTarget& target);
+
+// Reads all targets, in their order, within the terms. Returns the number of bytes found.
+Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets);
+
+// Too little was found, and waiting may help.
+bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now);
+
+// Data that was not read for long is not in memory, and sendfile would stop the whole loop until it is.
+Task<void> warm_cold_data(const BrokerServices& services, const std::vector<FetchTarget>& targets);
+
+// One topic per name, partitions in the order of `told`.
+Response build_fetch_response(const RequestContext& context, const FetchTerms& terms, int32_t session_id,
+                              const std::vector<const FetchTarget*>& told);
+
+}  // namespace naru

@@ -1,0 +1,51 @@
+// What happened to the partitions of a fetch session since it last looked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "async/wakeup.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+// Thread-safe: told inside the partitions' strands, asked by the session. The lock is held for a few instructions.
+// Bounded by the number of partitions: news of one that was not looked at yet is no more news.
+class SessionNews final : public FetchWatcher {
+ public:
+  using FetchWatcher::FetchWatcher;
+
+  void more_to_read(uint32_t slot, uint64_t bytes) override { tell(slot, false, bytes); }
+  void log_start_moved(uint32_t slot) override { tell(slot, false, 0); }
+  void state_changed(uint32_t slot) override { tell(slot, true, 0); }
+
+  struct Item {
+    uint32_t slot = 0;
+    bool state_changed = false;  // the partition may have to be looked up again
+  };
+  // Everything since the last call.
+  std::vector<Item> take();
+
+  // Wakes `parked` when so many bytes have become readable since the last take(), or the state of a partition has
+  // changed; at once if that is so already. Until unpark().
+  void park(std::shared_ptr<Wakeup> parked, uint64_t bytes_wanted);
+  void unpark();
+
+ private:
+  void tell(uint32_t slot, bool state_changed, uint64_t bytes);
+  bool enough() const { return state_changed_ || bytes_ >= bytes_wanted_; }
+
+  enum class Mark : uint8_t { none, told, state_changed };
+
+  std::mutex mutex_;
+  std::vector<uint32_t> slots_;  // in the order of the news
+  std::vector<Mark> marks_;      // by slot
+  uint64_t bytes_ = 0;
+  bool state_changed_ = false;
+  std::shared_ptr<Wakeup> parked_;
+  uint64_t bytes_wanted_ = 0;
+};
+
+}  // namespace naru

@@ -1,0 +1,115 @@
+#include "fetch_sessions/fetch_session.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "foundation/assert.h"
+
+namespace naru {
+
+int32_t FetchSession::epoch_after(int32_t epoch) {
+  return epoch == std::numeric_limits<int32_t>::max() ? 1 : epoch + 1;
+}
+
+ErrorCode FetchSession::accept(int32_t epoch, bool by_topic_id) {
+  if (epoch != next_epoch_) return ErrorCode::invalid_fetch_session_epoch;
+  if (by_topic_id != by_topic_id_) return ErrorCode::fetch_session_topic_id_error;
+  next_epoch_ = epoch_after(epoch);
+  return ErrorCode::none;
+}
+
+// A name that comes along with an id is not part of the identity, and the other way round.
+FetchSession::TopicKey FetchSession::key_of(std::string_view topic, const Uuid& topic_id) const {
+  return by_topic_id_ ? TopicKey{std::string(), topic_id} : TopicKey{std::string(topic), Uuid()};
+}
+
+FetchSession::Slot FetchSession::new_slot() {
+  ++partitions_;
+  if (!free_slots_.empty()) {
+    const Slot slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  entries_.emplace_back();
+  return static_cast<Slot>(entries_.size() - 1);
+}
+
+FetchSession::Slot FetchSession::put(std::string_view topic, const Uuid& topic_id, PartitionIndex index,
+                                     const FetchPosition& position) {
+  TopicKey key = key_of(topic, topic_id);
+  const auto [found, is_new] = topics_.try_emplace(key);
+  Topic& in_session = found->second;
+  if (is_new) {
+    in_session.name = key.first;
+    in_session.id = key.second;
+  }
+  const auto partition = in_session.partitions.find(index);
+  const Slot slot = partition != in_session.partitions.end() ? partition->second : new_slot();
+  if (partition == in_session.partitions.end()) {
+    in_session.partitions.emplace(index, slot);
+    entries_[slot] = Entry{.topic = &in_session, .index = index};
+  }
+  entries_[slot].position = position;
+  make_due(slot);
+  return slot;
+}
+
+std::optional<FetchSession::Slot> FetchSession::forget(std::string_view topic, const Uuid& topic_id,
+                                                       PartitionIndex index) {
+  const auto found = topics_.find(key_of(topic, topic_id));
+  if (found == topics_.end()) return std::nullopt;
+  const auto partition = found->second.partitions.find(index);
+  if (partition == found->second.partitions.end()) return std::nullopt;
+  const Slot slot = partition->second;
+  found->second.partitions.erase(partition);
+  if (entries_[slot].due) std::erase(due_, slot);
+  entries_[slot] = Entry{};
+  if (found->second.partitions.empty()) topics_.erase(found);
+  free_slots_.push_back(slot);
+  --partitions_;
+  return slot;
+}
+
+FetchSession::Place FetchSession::place(Slot slot) const {
+  const Entry& entry = entries_[slot];
+  NARU_ASSERT(entry.topic != nullptr, "slot {} is not in use", slot);
+  return {.topic = entry.topic->name, .topic_id = entry.topic->id, .index = entry.index, .position = entry.position};
+}
+
+void FetchSession::make_due(Slot slot) {
+  if (!std::exchange(entries_[slot].due, true)) due_.push_back(slot);
+}
+
+void FetchSession::news(Slot slot) {
+  if (slot < entries_.size() && entries_[slot].topic != nullptr) make_due(slot);
+}
+
+bool FetchSession::must_tell(Slot slot, const FetchSeen& seen) const {
+  const Entry& entry = entries_[slot];
+  return seen.has_records || seen.error != ErrorCode::none || seen.high_watermark != entry.told_high_watermark ||
+         seen.log_start_offset != entry.told_log_start_offset;
+}
+
+void FetchSession::commit(std::span<const Look> looks) {
+  NARU_ASSERT(looks.size() == due_.size(), "{} partitions were looked at, {} are due", looks.size(), due_.size());
+  due_.clear();
+  std::vector<Slot> served;
+  for (const Look& look : looks) {
+    Entry& entry = entries_[look.slot];
+    NARU_ASSERT(entry.due, "slot {} was looked at but is not due", look.slot);
+    entry.told_high_watermark = look.seen.high_watermark;
+    entry.told_log_start_offset = look.seen.log_start_offset;
+    const bool failed = look.seen.error != ErrorCode::none;
+    if (failed) entry.told_high_watermark = kNoOffset;  // when the error goes away, the client is told that it did
+    entry.due = failed || look.seen.more_to_read;
+    if (entry.due && look.seen.has_records) {
+      served.push_back(look.slot);
+    } else if (entry.due) {
+      due_.push_back(look.slot);
+    }
+  }
+  due_.insert(due_.end(), served.begin(), served.end());
+}
+
+}  // namespace naru
