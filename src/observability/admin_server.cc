@@ -1,116 +1,86 @@
 #include "observability/admin_server.h"
 
-#include <httplib.h>
+#include <fmt/format.h>
 
-#include <atomic>
-#include <chrono>
-#include <thread>
+#include <utility>
 
-#include "foundation/log.h"
+#include "foundation/assert.h"
+#include "observability/admin_connection.h"
 
 namespace naru {
 namespace {
 
-constexpr size_t kMaxPayloadBytes = 4096;
-constexpr time_t kTimeoutSeconds = 1;
-constexpr auto kRetryPause = std::chrono::milliseconds(200);
-
-// Serves each connection on the accepting thread.
-class InPlace final : public httplib::TaskQueue {
- public:
-  void enqueue(std::function<void()> connection) override { connection(); }
-  void shutdown() override {}
+struct Page {
+  std::string_view status;
+  std::string_view content_type;
+  std::string body;
 };
 
-void limit(httplib::Server& server) {
-  server.new_task_queue = [] { return new InPlace; };
-  server.set_keep_alive_max_count(1);
-  server.set_read_timeout(kTimeoutSeconds);
-  server.set_write_timeout(kTimeoutSeconds);
-  server.set_payload_max_length(kMaxPayloadBytes);
-  // The library's own choice, SO_REUSEPORT, would let two brokers share the address and answer in turns.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
+std::string render(const Page& page, bool with_body) {
+  return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+                     page.status, page.content_type, page.body.size(), with_body ? std::string_view(page.body) : "");
 }
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
 }  // namespace
 
-struct AdminServer::Implementation {
-  httplib::Server server;
-  Endpoint address;
-  Pages pages;
-  std::atomic<bool> stopping{false};
-  std::atomic<bool> ended{false};
-  std::thread thread;
-
-  void add_routes() {
-    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      response.set_content(pages.metrics(), "text/plain; version=0.0.4; charset=utf-8");
-    });
-    server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {
-      const auto reason = pages.unhealthy_reason();
-      response.status = reason ? 503 : 200;
-      response.set_content(reason ? *reason + "\n" : "ok\n", "text/plain; charset=utf-8");
-    });
-    server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.status == 404) response.set_content("not found; there are /metrics and /healthz\n", "text/plain");
-    });
-  }
-
-  bool bind() {
-    if (address.port != 0) return server.bind_to_port(address.host.c_str(), address.port);
-    const int port = server.bind_to_any_port(address.host.c_str());
-    if (port > 0) address.port = static_cast<uint16_t>(port);
-    return port > 0;
-  }
-
-  // The library gives up listening when accepting fails for any reason but a full descriptor table; we do not.
-  void serve() {
-    bool listening = true;
-    while (!stopping) {
-      if (listening) server.listen_after_bind();
-      if (stopping) break;
-      log_warn("admin", "no longer listening on {}; trying again", address.to_string());
-      std::this_thread::sleep_for(kRetryPause);
-      listening = bind();
-    }
-    ended = true;
-  }
-
-  // Stopping a server that is not listening yet would do nothing, so wait until it either listens or has ended.
-  void stop() {
-    stopping = true;
-    while (!server.is_running() && !ended) std::this_thread::yield();
-    if (!ended) server.stop();
-    thread.join();
-  }
-};
-
-Result<std::unique_ptr<AdminServer>> AdminServer::start(const Endpoint& address, Pages pages) {
-  auto implementation = std::make_unique<Implementation>();
-  implementation->address = address;
-  implementation->pages = std::move(pages);
-  limit(implementation->server);
-  implementation->add_routes();
-  if (!implementation->bind()) {
-    return failure(ErrorCode::io_error,
-                   "cannot listen on {} for the admin server; is it in use? naru.admin.listener sets another address",
-                   address.to_string());
-  }
-  implementation->thread = std::thread(&Implementation::serve, implementation.get());
-  return std::unique_ptr<AdminServer>(new AdminServer(std::move(implementation)));
-}
-
-AdminServer::AdminServer(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+AdminServer::AdminServer(Seams seams, Pages pages) : seams_(seams), pages_(std::move(pages)) {}
 
 AdminServer::~AdminServer() {
-  implementation_->stop();
+  NARU_ASSERT(!listener_ && connections_.empty(), "the admin server is destroyed while {} connections are open",
+              connections_.size());
 }
 
-const Endpoint& AdminServer::address() const {
-  return implementation_->address;
+Result<Endpoint> AdminServer::listen(const Endpoint& address) {
+  auto listening =
+      seams_.transport.listen(address, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
+  if (!listening) {
+    return failure(ErrorCode::io_error,
+                   "cannot listen on {} for metrics: {}; is another broker running? naru.admin.listener=HOST:PORT sets "
+                   "another address, naru.admin.listener= none",
+                   address.to_string(), listening.error().message());
+  }
+  listener_ = std::move(*listening);
+  return listener_->address();
+}
+
+void AdminServer::stop() {
+  listener_.reset();
+  while (!connections_.empty()) {
+    const auto first = connections_.begin()->second;
+    first->close();
+  }
+}
+
+void AdminServer::accept(std::unique_ptr<Stream> stream) {
+  if (connections_.size() >= kConnectionsMax) {
+    const auto oldest = connections_.begin()->second;
+    oldest->close();
+  }
+  const uint64_t id = next_id_++;
+  const auto connection = std::make_shared<AdminConnection>(*this, id, std::move(stream));
+  connections_.emplace(id, connection);
+  connection->start(seams_);
+}
+
+std::string AdminServer::answer(std::string_view request_line) {
+  const size_t space = request_line.find(' ');
+  const std::string_view method = request_line.substr(0, space);
+  std::string_view path = space == std::string_view::npos ? "" : request_line.substr(space + 1);
+  path = path.substr(0, path.find_first_of(" ?"));
+  const bool get = method == "GET";
+  if (!get && method != "HEAD") {
+    return render({"405 Method Not Allowed", kText, "there are GET /metrics and GET /healthz\n"}, true);
+  }
+  if (path == "/metrics") return render({"200 OK", kPrometheusText, pages_.metrics()}, get);
+  if (path == "/healthz") {
+    const auto reason = pages_.unhealthy_reason();
+    return reason ? render({"503 Service Unavailable", kText, *reason + "\n"}, get)
+                  : render({"200 OK", kText, "ok\n"}, get);
+  }
+  return render({"404 Not Found", kText, "not found; there are /metrics and /healthz\n"}, get);
 }
 
 }  // namespace naru

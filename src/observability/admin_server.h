@@ -1,42 +1,59 @@
 // The HTTP server for operators: GET /metrics (Prometheus text) and GET /healthz. Everything else is 404.
 //
-// It runs on a thread of its own, so that it answers even when every event loop is busy, and does not go through the
-// seams: only a real broker starts one, never a simulated one. One connection is served at a time, for one request,
-// with short timeouts; others wait in the kernel's queue, so clients cannot make it use more memory or descriptors.
+// It is given seams of its own (an event loop that serves nothing else), so that it answers even when every other loop
+// is busy. Connections are for one request and bounded in number, size and time: when there are too many, the oldest is
+// closed, so idle ones never keep anybody from asking.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "foundation/function.h"
 #include "foundation/status.h"
-#include "platform/transport.h"
+#include "platform/seams.h"
 
 namespace naru {
 
+class AdminConnection;
+
+// One loop thread for everything; the seams must have no other loop.
 class AdminServer {
  public:
-  // Called from the server's thread.
   struct Pages {
     UniqueFunction<std::string()> metrics;
     UniqueFunction<std::optional<std::string>()> unhealthy_reason;  // none: healthy, 200; else 503 with the reason
   };
 
-  // Listens when it returns; ErrorCode::io_error when the address cannot be used. Port 0: any free one.
-  static Result<std::unique_ptr<AdminServer>> start(const Endpoint& address, Pages pages);
-  // Waits for the answers being sent.
+  static constexpr size_t kConnectionsMax = 64;
+
+  AdminServer(Seams seams, Pages pages);
+  // After stop(), or when listen() was never called.
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  const Endpoint& address() const;  // with the real port
+  // The address with its real port (0: any free one); ErrorCode::io_error when it cannot be used.
+  Result<Endpoint> listen(const Endpoint& address);
+  // Closes everything; no page is asked for afterwards.
+  void stop();
+
+  size_t open_connections() const { return connections_.size(); }
 
  private:
-  struct Implementation;
-  explicit AdminServer(std::unique_ptr<Implementation> implementation);
+  friend class AdminConnection;
 
-  std::unique_ptr<Implementation> implementation_;
+  void accept(std::unique_ptr<Stream> stream);
+  void forget(uint64_t id) { connections_.erase(id); }
+  std::string answer(std::string_view request_line);
+
+  Seams seams_;
+  Pages pages_;
+  std::unique_ptr<Listener> listener_;
+  uint64_t next_id_ = 0;
+  std::map<uint64_t, std::shared_ptr<AdminConnection>> connections_;  // oldest first
 };
 
 }  // namespace naru

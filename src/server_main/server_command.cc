@@ -8,10 +8,11 @@
 #include "broker/broker.h"
 #include "configuration/broker_config.h"
 #include "foundation/log.h"
-#include "observability/admin_server.h"
+#include "platform/real/heap.h"
 #include "platform/real/posix_file_system.h"
 #include "platform/real/processors.h"
 #include "platform/real/real_platform.h"
+#include "server_main/admin_page.h"
 
 namespace naru {
 namespace {
@@ -84,13 +85,14 @@ struct Outcome {
   int exit_code = 1;
 };
 
-Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string_view version, Outcome& outcome,
-                 std::unique_ptr<Broker>& broker) {
+Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string_view version, AdminPage* admin,
+                 Outcome& outcome, std::unique_ptr<Broker>& broker) {
   const Seams seams = platform.seams();
   const MonotonicTime begun = seams.clock.now();
   const auto asked_to_stop = std::make_shared<Wakeup>();
   platform.on_termination_signal([asked_to_stop](int) { asked_to_stop->wake(); });
 
+  const HeapKeeper heap(seams.clock, seams.scheduler);
   auto started = co_await Broker::start(seams, config);
   if (!started) {
     log_error("server", "not started: {}", started.error().message());
@@ -98,25 +100,22 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
   }
   broker = std::move(*started);
 
-  std::unique_ptr<AdminServer> admin;
   const auto stalls =
       broker->metrics().computed_gauge("naru_event_loop_stalls", "Times an event loop stalled", {},
                                        [&platform] { return static_cast<double>(platform.loop_stalls()); });
-  if (config.admin_listener) {
-    auto listening = AdminServer::start(*config.admin_listener,
-                                        {.metrics = [&broker] { return broker->metrics().render_prometheus(); },
-                                         .unhealthy_reason = [&broker] { return broker->unhealthy_reason(); }});
-    if (listening) {
-      admin = std::move(*listening);
-    } else {
-      log_warn("server", "no metrics: {} (naru.admin.listener)", listening.error().message());
-    }
-  }
-  greet(*broker, config, admin ? std::optional(admin->address()) : std::nullopt, version, seams.clock.now() - begun);
+  const auto longest_stall = broker->metrics().computed_gauge(
+      "naru_event_loop_longest_stall_seconds", "The longest of them", {},
+      [&platform] { return std::chrono::duration<double>(platform.longest_loop_stall()).count(); });
+  const auto queued_work =
+      broker->metrics().computed_gauge("naru_worker_queue_length", "Blocking work that waits for a worker", {},
+                                       [&platform] { return static_cast<double>(platform.queued_blocking_work()); });
+  if (admin != nullptr) admin->show(broker.get());
+  greet(*broker, config, admin != nullptr ? std::optional(admin->address()) : std::nullopt, version,
+        seams.clock.now() - begun);
 
   co_await asked_to_stop->event();
   log_info("server", "stopping");
-  co_await on_worker(seams.scheduler, [&admin] { admin.reset(); });  // waits for its threads
+  if (admin != nullptr) admin->show(nullptr);
   const Status stopped = co_await broker->stop();
   if (stopped.ok()) {
     log_info("server", "stopped; every log is closed");
@@ -139,11 +138,20 @@ int run_server(const command_line::ServerFlags& flags, const command_line::Envir
   set_log_level(config->log_level);
   for (const std::string& sentence : ineffective_keys(*config)) log_warn("configuration", "{}", sentence);
 
+  std::unique_ptr<AdminPage> admin;
+  if (config->admin_listener) {
+    auto listening = AdminPage::start(*config->admin_listener);
+    if (!listening) {
+      log_error("server", "not started: {}", listening.error().message());
+      return 1;
+    }
+    admin = std::move(*listening);
+  }
   Outcome outcome;
   std::unique_ptr<Broker> broker;  // destroyed when no thread of the platform can reach it any more
   {
     RealPlatform platform(platform_options(*config));
-    platform.run(serve(platform, *config, version, outcome, broker));
+    platform.run(serve(platform, *config, version, admin.get(), outcome, broker));
   }
   return outcome.exit_code;
 }
