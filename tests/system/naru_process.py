@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -17,10 +18,13 @@ PATIENCE_S = 60
 class Broker:
     """A broker in a data folder of its own. Restarting keeps folder and port."""
 
-    def __init__(self, *extra, data=None):
+    def __init__(self, *extra, data=None, admin="", limits=None, environment=None):
         self.home = tempfile.mkdtemp(prefix="naru-test-")
         self.data = data or os.path.join(self.home, "data")
         self.extra = list(extra)
+        self.admin = admin
+        self.limits = limits or {}
+        self.environment = environment or {}
         self.port = 0
         self.lines = []
         self.process = None
@@ -28,11 +32,12 @@ class Broker:
 
     def start(self):
         command = [NARU, "server", "--data", self.data, "--kafka", f"127.0.0.1:{self.port}",
-                   "--set", "naru.admin.listener=", *self.extra]
+                   "--set", f"naru.admin.listener={self.admin}", *self.extra]
         if self.process:
             self.reader.join(PATIENCE_S)
             self.process.stderr.close()
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=self._limit,
+                                        env={**os.environ, **self.environment})
         for line in self.process.stderr:
             self.lines.append(line)
             ready = re.search(r" ready: PLAINTEXT://127\.0\.0\.1:(\d+)", line)
@@ -44,6 +49,10 @@ class Broker:
         # The pipe is read on, or the broker would block on a full one.
         self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
         self.reader.start()
+
+    def _limit(self):
+        for kind, value in self.limits.items():
+            resource.setrlimit(kind, (value, value))
 
     @property
     def address(self):

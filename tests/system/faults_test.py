@@ -1,0 +1,203 @@
+"""What a machine can do to a broker: a full disk, no file descriptors, a disk that fails. Nothing exits, what was
+acknowledged stays, and work goes on when the machine is well again."""
+
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from naru_process import PATIENCE_S, Broker
+from raw_client import RawClient, batch
+
+STORAGE_ERROR = 56
+LARGE = batch([b"x" * 900_000])
+
+
+class SmallDisk:
+    """An ext4 of its own, in a file."""
+
+    def __init__(self, mebibytes):
+        self.home = tempfile.mkdtemp(prefix="naru-disk-")
+        self.image = os.path.join(self.home, "image")
+        self.path = os.path.join(self.home, "mount")
+        os.mkdir(self.path)
+        with open(self.image, "wb") as file:
+            file.truncate(mebibytes << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", self.image], check=True, capture_output=True)
+        done = subprocess.run(["mount", "-o", "loop", self.image, self.path], capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(self.home)
+            raise unittest.SkipTest(f"this machine does not let the test mount a file: {done.stderr.strip()}")
+
+    def close(self):
+        subprocess.run(["umount", "-l", self.path], check=False)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def eventually(condition, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not after {PATIENCE_S} s: {what}")
+        time.sleep(0.05)
+
+
+class DiskFullTest(unittest.TestCase):
+    def test_a_full_disk_refuses_writes_and_nothing_else(self):
+        if os.geteuid() != 0:
+            self.skipTest("mounting a small disk needs root")
+        disk = SmallDisk(96)
+        self.addCleanup(disk.close)
+        broker = Broker("--set", "log.segment.bytes=1048576", data=os.path.join(disk.path, "data"))
+        self.addCleanup(broker.close)
+        acked = {}
+        with RawClient(broker) as client:
+            for topic in ["kept", "filler"]:
+                self.assertEqual(client.create_topic(topic), 0)
+
+            def write(number):
+                records = batch([b"record %d" % number])
+                error, offset = client.produce("kept", records)
+                if error == 0:
+                    acked[offset] = records[21:]
+                return error
+
+            # Full for good: a file system finds a little more space now and then.
+            number, refused_in_a_row = 0, 0
+            while refused_in_a_row < 10:
+                self.assertLess(number, 400, "the disk does not become full")
+                error, _ = client.produce("filler", LARGE)
+                self.assertIn(error, (0, STORAGE_ERROR))
+                refused_in_a_row = refused_in_a_row + 1 if error else 0
+                self.assertIn(write(number), (0, STORAGE_ERROR))
+                number += 1
+            self.assertIsNone(broker.process.poll(), broker.log)
+
+            stored = client.batches("kept")
+            self.assertEqual({offset: stored.get(offset) for offset in acked}, acked, "reads go on")
+            self.assertEqual(client.delete_topic("filler"), 0, "deletes go on")
+            eventually(lambda: write(number) == 0, "writes go on once there is space")
+            number += 1
+            self.assertEqual(client.create_topic("filler"), 0)
+            eventually(lambda: client.produce("filler", LARGE)[0] == 0, "large ones, too")
+        broker.kill()
+        broker.start()
+        with RawClient(broker) as client:
+            stored = client.batches("kept")
+            self.assertEqual({offset: stored.get(offset) for offset in acked}, acked)
+            self.assertEqual(client.produce("kept", batch([b"after"]))[0], 0)
+        self.assertEqual(broker.terminate(), 0)
+
+
+class DescriptorsTest(unittest.TestCase):
+    def test_without_descriptors_connections_are_turned_away_and_the_rest_goes_on(self):
+        limit = 160
+        broker = Broker("--set", "log.segment.bytes=1048576", limits={resource.RLIMIT_NOFILE: limit})
+        self.addCleanup(broker.close)
+        client = RawClient(broker)
+        self.addCleanup(client.close)
+        self.assertEqual(client.create_topic("t"), 0)
+        self.assertEqual(client.produce("t", batch([b"before"]))[0], 0)
+        crowd = []
+        for _ in range(3 * limit):
+            sock = socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE_S)
+            sock.settimeout(0.2)
+            crowd.append(sock)
+
+        def turned_away():
+            gone = 0
+            for sock in crowd:
+                try:
+                    gone += sock.recv(1) == b""
+                except TimeoutError:
+                    return gone
+                except ConnectionResetError:
+                    gone += 1
+            return gone
+
+        crowd.reverse()  # the newest first: those are the ones that found no descriptor
+        eventually(lambda: turned_away() > limit, "connections without a descriptor are closed")
+        # Segments are rolled all the while: that may fail, with an error that says "again", and never with a crash.
+        acked = {}
+        errors = set()
+        for number in range(30):
+            error, offset = client.produce("t", LARGE)
+            errors.add(error)
+            if error == 0:
+                acked[offset] = LARGE[21:]
+        self.assertLessEqual(errors, {0, STORAGE_ERROR})
+        self.assertIsNone(broker.process.poll(), broker.log)
+        self.assertIn("out of file descriptors", broker.log)
+
+        for sock in crowd:
+            sock.close()
+        eventually(lambda: client.produce("t", LARGE)[0] == 0, "everything works again")
+        with RawClient(broker) as newcomer:
+            stored = newcomer.batches("t")
+        self.assertEqual({offset: stored.get(offset) for offset in acked}, acked)
+        self.assertEqual(broker.terminate(), 0)
+
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Fails the syncs of files whose path contains $FAIL_SYNCS_OF while the file $FAIL_SYNCS_WHILE exists. */
+int fdatasync(int file) {
+  static int (*real)(int);
+  if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+  char link[64], path[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length > 0 && strstr(path, getenv("FAIL_SYNCS_OF")) && access(getenv("FAIL_SYNCS_WHILE"), F_OK) == 0) {
+    errno = EIO;
+    return -1;
+  }
+  return real(file);
+}
+"""
+
+
+class FailingDiskTest(unittest.TestCase):
+    def test_a_failed_sync_takes_its_log_offline_and_no_other(self):
+        compiler = shutil.which("clang-19") or shutil.which("cc")
+        if compiler is None:
+            self.skipTest("no C compiler for the library that makes syncs fail")
+        home = tempfile.mkdtemp(prefix="naru-shim-")
+        self.addCleanup(shutil.rmtree, home)
+        library, switch = os.path.join(home, "shim.so"), os.path.join(home, "fail")
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", library, "-x", "c", "-", "-ldl"], input=SHIM, text=True,
+                       check=True)
+        broker = Broker(environment={"LD_PRELOAD": library, "FAIL_SYNCS_OF": "/bad-", "FAIL_SYNCS_WHILE": switch})
+        self.addCleanup(broker.close)
+        with RawClient(broker) as client:
+            for topic in ["bad", "good"]:
+                self.assertEqual(client.create_topic(topic), 0)
+                self.assertEqual(client.produce(topic, LARGE), (0, 0))
+            with open(switch, "w"):
+                pass
+            self.assertEqual(client.produce("bad", LARGE)[0], STORAGE_ERROR, "a sync that failed is no acknowledgement")
+            self.assertEqual(client.produce("good", LARGE)[0], 0)
+            os.remove(switch)
+            self.assertEqual(client.produce("bad", LARGE)[0], STORAGE_ERROR, "what the kernel dropped is not tried again")
+            self.assertEqual(client.produce("good", LARGE)[0], 0)
+        self.assertIn("goes offline", broker.log)
+        broker.kill()
+        broker.start()
+        with RawClient(broker) as client:
+            self.assertEqual(client.batches("bad")[0], LARGE[21:])
+            self.assertEqual(client.produce("bad", LARGE)[0], 0)
+            self.assertEqual(len(client.batches("good")), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
