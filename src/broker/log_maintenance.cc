@@ -1,6 +1,8 @@
 #include "broker/log_maintenance.h"
 
-#include <utility>
+#include <algorithm>
+#include <tuple>
+#include <vector>
 
 #include "foundation/log.h"
 #include "replication/partition_maintenance.h"
@@ -8,32 +10,63 @@
 namespace naru {
 namespace {
 
+// A log whose compaction failed is left alone for so long: trying means to read all of it.
+constexpr Duration kPatienceAfterFailure = 10min;
+
 // The partition is on its way out: whoever closes it has the say.
 bool is_expected(const Status& status) {
   return status == ErrorCode::unknown_topic_or_partition || status == ErrorCode::shutting_down ||
          status == ErrorCode::log_offline || status == ErrorCode::cancelled;
 }
 
+struct Candidate {
+  std::shared_ptr<Partition> partition;
+  CompactionPlan plan;
+};
+
 }  // namespace
+
+LogMaintenance::Metrics::Metrics(MetricsRegistry& registry)
+    : removed_segments(registry.counter("naru_log_retention_segments_deleted_total",
+                                        "Segments that retention or DeleteRecords removed")),
+      removed_bytes(registry.counter("naru_log_retention_bytes_deleted_total",
+                                     "Bytes of segments that retention or DeleteRecords removed")),
+      compactions(registry.counter("naru_log_cleaner_runs_total", "Compactions of a log")),
+      compaction_failures(registry.counter("naru_log_cleaner_failures_total", "Compactions that failed")),
+      compaction_read_bytes(
+          registry.counter("naru_log_cleaner_read_bytes_total", "Bytes that compactions have gone over")),
+      compaction_replaced_bytes(registry.counter("naru_log_cleaner_replaced_bytes_total",
+                                                 "Bytes of segments that compacted ones took the place of")),
+      compaction_written_bytes(
+          registry.counter("naru_log_cleaner_written_bytes_total", "Bytes of the compacted segments")),
+      compaction_removed_records(
+          registry.counter("naru_log_cleaner_removed_records_total", "Records that compactions removed")),
+      dirtiest_percent(registry.gauge("naru_log_cleaner_max_dirty_percent",
+                                      "Share of uncompacted bytes of the log that has the largest one")),
+      log_bytes(registry.gauge("naru_log_size_bytes", "Bytes of all logs, without their indexes")),
+      log_segments(registry.gauge("naru_log_segments", "Segments of all logs")) {}
 
 LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
                                MetricsRegistry& metrics)
     : seams_(seams),
       config_(config),
       hosted_(hosted),
-      removed_segments_(metrics.counter("naru_log_retention_segments_deleted_total",
-                                        "Segments that retention or DeleteRecords removed")),
-      removed_bytes_(metrics.counter("naru_log_retention_bytes_deleted_total",
-                                     "Bytes of segments that retention or DeleteRecords removed")) {}
+      metrics_(metrics),
+      hash_key_{.low = seams.random.next(), .high = seams.random.next()} {}
 
 void LogMaintenance::start() {
   tasks_.spawn(retain_forever());
+  for (int32_t i = 0; config_.log_cleaner_enable && i < config_.log_cleaner_threads; ++i) {
+    tasks_.spawn(compact_forever());
+  }
 }
 
 Task<void> LogMaintenance::stop() {
   tasks_.cancel();
   co_await tasks_.join();
 }
+
+// --- Retention ------------------------------------------------------------------------------------------------------
 
 Task<void> LogMaintenance::retain_forever() {
   const CancelToken stopped = tasks_.token();
@@ -45,18 +78,106 @@ Task<void> LogMaintenance::retain_forever() {
       if (stopped.cancelled()) co_return;
       co_await retain(partition);
     }
+    co_await measure();
   }
 }
 
-Task<void> LogMaintenance::retain(std::shared_ptr<Partition> partition) {
+Task<void> LogMaintenance::retain(PartitionPtr partition) {
   const auto outcome = co_await apply_retention(partition, seams_.clock, seams_.scheduler);
   if (outcome) {
-    removed_segments_.add(outcome->removed_segments);
-    removed_bytes_.add(outcome->removed_bytes);
+    metrics_.removed_segments.add(outcome->removed_segments);
+    metrics_.removed_bytes.add(outcome->removed_bytes);
   } else if (!is_expected(outcome.error())) {
     log_warn("maintenance", "{}: retention could not be applied: {}", partition->identity().to_string(),
              outcome.error().to_string());
   }
+}
+
+Task<void> LogMaintenance::measure() {
+  int64_t bytes = 0;
+  int64_t segments = 0;
+  for (const auto& partition : hosted_.all()) {
+    const auto size = co_await partition->with_log([](const LogAccess& access) -> Result<std::pair<uint64_t, size_t>> {
+      return std::pair(access.log.size_bytes(), access.log.segment_count());
+    });
+    if (!size) continue;
+    bytes += static_cast<int64_t>(size->first);
+    segments += static_cast<int64_t>(size->second);
+  }
+  metrics_.log_bytes.set(bytes);
+  metrics_.log_segments.set(segments);
+}
+
+// --- Compaction -----------------------------------------------------------------------------------------------------
+
+Task<void> LogMaintenance::compact_forever() {
+  const CancelToken stopped = tasks_.token();
+  for (;;) {
+    const auto next = seams_.clock.now() + config_.log_cleaner_backoff;
+    const Status slept = co_await sleep_until(seams_.scheduler, next, stopped);
+    if (!slept.ok()) co_return;
+    while (!stopped.cancelled() && co_await compact_dirtiest()) {
+    }
+  }
+}
+
+Task<bool> LogMaintenance::compact_dirtiest() {
+  std::vector<Candidate> candidates;
+  double dirtiest = 0;
+  for (auto& partition : hosted_.all()) {
+    const auto plan = co_await look_for_compaction(partition, seams_.clock);
+    if (!plan) continue;
+    dirtiest = std::max(dirtiest, plan->dirty_ratio);
+    if (plan->wanted && !is_given_up(*partition)) candidates.push_back({std::move(partition), *plan});
+  }
+  metrics_.dirtiest_percent.set(static_cast<int64_t>(dirtiest * 100));
+  std::ranges::sort(candidates, std::ranges::greater(), [](const Candidate& candidate) {
+    return std::tuple(candidate.plan.overdue, candidate.plan.dirty_ratio);
+  });
+  // One that another thread is at does nothing; then it is the next one's turn.
+  for (const Candidate& candidate : candidates) {
+    if (co_await compact(candidate.partition)) co_return true;
+  }
+  co_return false;
+}
+
+bool LogMaintenance::is_given_up(const Partition& partition) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = given_up_until_.find({partition.identity().topic_id, partition.identity().index});
+  if (found == given_up_until_.end()) return false;
+  if (found->second > seams_.clock.now()) return true;
+  given_up_until_.erase(found);
+  return false;
+}
+
+Task<bool> LogMaintenance::compact(PartitionPtr partition) {
+  const auto done = co_await compact_partition(partition, {.clock = seams_.clock,
+                                                           .scheduler = seams_.scheduler,
+                                                           .hash_key = hash_key_,
+                                                           .map_bytes = config_.log_cleaner_dedupe_buffer_bytes,
+                                                           .stopped = tasks_.token()});
+  if (!done) {
+    if (is_expected(done.error())) co_return false;
+    metrics_.compaction_failures.add();
+    log_warn("maintenance", "{} could not be compacted, and is left as it is for some minutes: {}",
+             partition->identity().to_string(), done.error().to_string());
+    const std::scoped_lock lock(mutex_);
+    given_up_until_[{partition->identity().topic_id, partition->identity().index}] =
+        seams_.clock.now() + kPatienceAfterFailure;
+    co_return false;
+  }
+  if (done->read_bytes == 0) co_return false;
+  metrics_.compactions.add();
+  metrics_.compaction_read_bytes.add(done->read_bytes);
+  metrics_.compaction_replaced_bytes.add(done->replaced_bytes);
+  metrics_.compaction_written_bytes.add(done->written_bytes);
+  metrics_.compaction_removed_records.add(done->removed_records);
+  log_info("maintenance", "compacted {}: {} bytes of {} segments became {} of {}, {} records went",
+           partition->identity().to_string(), done->replaced_bytes, done->replaced_segments, done->written_bytes,
+           done->new_segments, done->removed_records);
+  // Retention passes over a partition while it is compacted.
+  co_await retain(partition);
+  co_return true;
 }
 
 }  // namespace naru

@@ -1,17 +1,25 @@
-// Periodic work on the logs of this broker: closing and removing old segments.
+// Periodic work on the logs of this broker: closing, removing and compacting old segments.
 #pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "async/task.h"
 #include "async/task_group.h"
 #include "broker/hosted_partitions.h"
 #include "configuration/broker_config.h"
+#include "foundation/sip_hash.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
+#include "replication/partition_compaction.h"
 
 namespace naru {
 
-// Goes over all hosted partitions every log.retention.check.interval.ms, one after the other. A partition that is
-// deleted or closed meanwhile refuses, and is passed over.
+// Retention goes over all hosted partitions every log.retention.check.interval.ms, one after the other. Compaction
+// takes the dirtiest log that needs it, log.cleaner.threads of them at a time, and looks again every
+// log.cleaner.backoff.ms when none does. A partition that is deleted or closed meanwhile refuses, and is passed over.
 // Life: start() once, stop() once before the partitions are closed.
 class LogMaintenance {
  public:
@@ -21,14 +29,40 @@ class LogMaintenance {
   Task<void> stop();
 
  private:
+  using PartitionPtr = std::shared_ptr<Partition>;
+  using PartitionKey = std::pair<Uuid, PartitionIndex>;
+  struct Metrics {
+    explicit Metrics(MetricsRegistry& registry);
+    Counter& removed_segments;
+    Counter& removed_bytes;
+    Counter& compactions;
+    Counter& compaction_failures;
+    Counter& compaction_read_bytes;
+    Counter& compaction_replaced_bytes;
+    Counter& compaction_written_bytes;
+    Counter& compaction_removed_records;
+    Gauge& dirtiest_percent;
+    Gauge& log_bytes;
+    Gauge& log_segments;
+  };
+
   Task<void> retain_forever();
-  Task<void> retain(std::shared_ptr<Partition> partition);
+  Task<void> retain(PartitionPtr partition);
+  Task<void> measure();
+  Task<void> compact_forever();
+  // True: something was compacted, so it is worth looking again at once.
+  Task<bool> compact_dirtiest();
+  Task<bool> compact(PartitionPtr partition);
+  bool is_given_up(const Partition& partition);
 
   Seams seams_;
   const BrokerConfig& config_;
   const HostedPartitions& hosted_;
-  Counter& removed_segments_;
-  Counter& removed_bytes_;
+  Metrics metrics_;
+  const SipKey hash_key_;
+
+  std::mutex mutex_;
+  std::map<PartitionKey, MonotonicTime> given_up_until_;  // logs that could not be compacted
   TaskGroup tasks_;
 };
 

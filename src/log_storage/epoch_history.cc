@@ -40,6 +40,8 @@ std::optional<EpochStart> parse_entry(std::string_view line) {
 
 bool EpochHistory::assign(LeaderEpoch epoch, Offset start_offset) {
   if (epoch <= latest()) return false;
+  // An epoch of which trim_start() has left nothing but the name.
+  if (!starts_.empty() && starts_.back().start_offset == start_offset) starts_.pop_back();
   NARU_ASSERT(starts_.empty() || start_offset > starts_.back().start_offset,
               "leader epoch {} begins at {}, not behind epoch {} at {}", epoch, start_offset, starts_.back().epoch,
               starts_.back().start_offset);

@@ -97,10 +97,16 @@ Status IndexFile<Entry>::flush() {
 }
 
 template <class Entry>
-Status IndexFile<Entry>::replace_file_in(const std::string& folder) {
+Bytes IndexFile<Entry>::whole_content() const {
   NARU_ASSERT(flushed_ == 0, "{} is partly in the file", path_);
   Bytes content = encode_header();
   append_bytes(content, encode_pending());
+  return content;
+}
+
+template <class Entry>
+Status IndexFile<Entry>::replace_file_in(const std::string& folder) {
+  const Bytes content = whole_content();
   files_->forget(path_);
   NARU_TRY(replace_file(files_->file_system(), folder, path_.substr(folder.size() + 1), content));
   pending_is_written();

@@ -67,6 +67,10 @@ class IndexFile {
   // Replaces the file by an index that was built anew, durably and at once: an index that is whole but too short would
   // be believed. `folder` is where path() is.
   Status replace_file_in(const std::string& folder);
+  // For somebody else to write: the whole file of an index of which nothing is in a file yet. written_elsewhere() is
+  // told when that file has the name path().
+  Bytes whole_content() const;
+  void written_elsewhere() { pending_is_written(); }
   Result<std::shared_ptr<File>> file();
 
   // The last entry for which `before` holds; it holds for a first part of the entries and not for the rest.

@@ -9,6 +9,7 @@
 #include "log_storage/recovery_epochs.h"
 #include "log_storage/recovery_table.h"
 #include "log_storage/segment_examination.h"
+#include "log_storage/segment_swap.h"
 
 namespace naru {
 namespace {
@@ -64,6 +65,7 @@ class LogRecovery {
 
 Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(check_identity());
+  NARU_TRY(settle_swaps(file_system_, open_files_, folder_));
   NARU_TRY(list_files());
   NARU_TRY(open_checkpoint());
   leave_out_below_start();
@@ -109,7 +111,7 @@ Status LogRecovery::list_files() {
     } else if (name.ends_with(kProducerSnapshotAsideSuffix)) {
       leftovers_.push_back(folder_ + "/" + entry.name);
     } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
-               !name.ends_with(".tmp")) {
+               name != kCompactionFileName && !name.ends_with(".tmp")) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", name);
     }
   }

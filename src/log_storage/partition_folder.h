@@ -20,6 +20,10 @@ inline constexpr std::string_view kProducerSnapshotAsideSuffix = ".snapshot.tmp"
 inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";
 inline constexpr std::string_view kMetadataFileName = "partition.metadata";
 inline constexpr std::string_view kCheckpointFileName = "checkpoint";
+inline constexpr std::string_view kCompactionFileName = "compaction-checkpoint";
+// Behind the name of a file: what a compaction is writing, and what is about to take the place of older segments.
+inline constexpr std::string_view kCleanedSuffix = ".cleaned";
+inline constexpr std::string_view kSwapSuffix = ".swap";
 
 // "00000000000000000042.log"
 std::string segment_file_name(Offset base_offset, std::string_view suffix);

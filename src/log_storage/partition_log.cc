@@ -9,6 +9,7 @@
 #include "foundation/assert.h"
 #include "foundation/log.h"
 #include "log_storage/checkpoint_file.h"
+#include "log_storage/compaction_progress_file.h"
 #include "log_storage/log_recovery.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/segment.h"
@@ -31,6 +32,7 @@ Result<OpenedLog> PartitionLog::open(FileSystem& file_system, OpenFiles& open_fi
       new PartitionLog(file_system, open_files, std::move(folder), config, std::move(recovered)));
   NARU_TRY(log->replay(options, report));
   NARU_TRY(log->begin_at_start(options.now, report));
+  NARU_TRY_ASSIGN(log->compaction_progress_, read_compaction_progress(file_system, log->folder(), log->truncations_));
   if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", log->folder(), report.to_string());
   return OpenedLog{std::move(log), std::move(report)};
 }
@@ -273,6 +275,9 @@ Status PartitionLog::close() {
 Status PartitionLog::truncate_to(Offset end) {
   NARU_TRY(check_writable());
   if (end >= end_offset()) return Status();
+  if (swap_end_ && end < *swap_end_) {
+    return error(ErrorCode::request_timed_out, "{} is being compacted up to offset {}: try again", folder_, *swap_end_);
+  }
   if (end < noted_start_) {
     return error(ErrorCode::offset_out_of_range, "{} cannot be truncated to {}: it begins at {}", folder_, end,
                  noted_start_);
@@ -299,6 +304,7 @@ Status PartitionLog::truncate_segments(Offset end) {
   NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
   NARU_TRY(last.reactivate());
   epochs_.truncate(end_offset());
+  compaction_progress_.first_dirty = std::min(compaction_progress_.first_dirty, end_offset());
   unsynced_.epochs = true;
   return producers_.truncated(segments_);
 }
@@ -314,7 +320,8 @@ Status PartitionLog::remove_segments_behind(size_t last_kept) {
 
 // --- Reading ---------------------------------------------------------------------------------------------------------
 
-Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch) {
+Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch,
+                                    EmptyBatches empty) {
   if (from < start_offset_ || from > end_offset()) {
     return failure(ErrorCode::offset_out_of_range, "offset {} is outside of [{}, {}] of {}", from, start_offset_,
                    end_offset(), folder_);
@@ -332,6 +339,10 @@ Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_
     if (walk.at_end()) return slice;
     NARU_TRY_ASSIGN(std::ignore, walk.peek());
     return slice;
+  }
+  if (first.records_count == 0 && empty == EmptyBatches::skip) {
+    NARU_TRY_ASSIGN(const Offset behind, skip_empty_batches(from, limit));
+    return read(behind, end_limit, max_bytes, at_least_one_batch, EmptyBatches::keep);
   }
   if (first.total_size > max_bytes && !at_least_one_batch) return slice;
 

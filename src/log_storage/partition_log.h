@@ -27,6 +27,7 @@
 #include "log_storage/durable_prefix.h"
 #include "log_storage/epoch_history.h"
 #include "log_storage/journal_replay.h"
+#include "log_storage/log_compaction.h"
 #include "log_storage/log_config.h"
 #include "log_storage/log_producers.h"
 #include "log_storage/open_files.h"
@@ -78,11 +79,14 @@ struct LogSlice {
   std::shared_ptr<const File> file;
   uint64_t position = 0;
   uint32_t bytes = 0;
-  Offset base_offset;  // of the first batch: at or below the offset asked for
+  Offset base_offset;  // of the first batch: at or below the offset asked for, unless empty ones were skipped
   Offset next_offset;  // where the next read goes on
 
   bool empty() const { return bytes == 0; }
 };
+
+// What a read does with batches that compaction has emptied.
+enum class EmptyBatches : uint8_t { keep, skip };
 
 struct OffsetAndTimestamp {
   Offset offset;
@@ -114,9 +118,12 @@ class PartitionLog {
   const ProducerState& producers() const { return producers_.state(); }
 
   // The batches from the one that holds `from` on, as far as they lie below `end_limit` (exclusive) and fit into
-  // `max_bytes`; the first one may be larger if `at_least_one_batch`. offset_out_of_range outside of
-  // [start_offset(), end_offset()]; corrupt_message where a batch's header is damaged, never a premature end.
-  Result<LogSlice> read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch);
+  // `max_bytes`; the first one may be larger if `at_least_one_batch`. With EmptyBatches::skip they begin with the first
+  // one that has records, if there is one below the limit: not every client moves on from an answer without records.
+  // offset_out_of_range outside of [start_offset(), end_offset()]; corrupt_message where a batch's header is damaged,
+  // never a premature end.
+  Result<LogSlice> read(Offset from, Offset end_limit, uint32_t max_bytes, bool at_least_one_batch,
+                        EmptyBatches empty = EmptyBatches::keep);
 
   // The first record below `end_limit` whose timestamp is `timestamp` or later.
   Result<std::optional<OffsetAndTimestamp>> find_first_at_or_after(WallTimeMs timestamp, Offset end_limit);
@@ -177,6 +184,18 @@ class PartitionLog {
   // What retention and compaction need to know; the last one is active.
   std::vector<SegmentFacts> segment_facts() const;
 
+  // --- Compaction: partition_log_compaction.cc. The order of the calls: log_compaction.h. ----------------------------
+  const CompactionProgress& compaction_progress() const { return compaction_progress_; }
+  // Of the first `segments`, all of them sealed.
+  std::unique_ptr<LogCompaction> begin_compaction(size_t segments, const CompactionSettings& settings);
+  // False: the log was truncated since, what clean_next() has made is void. True: until end_swap(), nothing that is
+  // being replaced can be truncated.
+  bool begin_swap(const LogCompaction& compaction);
+  // `committed`: what commit_swap() and finish_swap() said. A failure takes the log offline.
+  Status adopt_swap(LogCompaction& compaction, const Status& committed);
+  Status end_swap(const LogCompaction& compaction, const Status& finished);
+  void end_compaction(const LogCompaction& compaction) { compaction_progress_ = compaction.progress(); }
+
   bool offline() const { return !offline_reason_.ok(); }
   const Status& offline_reason() const { return offline_reason_; }
 
@@ -212,6 +231,8 @@ class PartitionLog {
                                                               const BatchHeader& header);
   Result<std::optional<OffsetAndTimestamp>> find_max_in_segment(Segment& segment, Offset end_limit);
   Result<std::optional<OffsetAndTimestamp>> find_in_segment(Segment& segment, WallTimeMs timestamp, Offset end_limit);
+  // The first offset at or behind `from`, below `limit`, in a batch with records; `from` when there is none.
+  Result<Offset> skip_empty_batches(Offset from, Offset limit);
   Status check_writable() const;
   // Decides what a failed write means, and returns what the caller is told.
   Status after_failed_write(Status status);
@@ -229,6 +250,10 @@ class PartitionLog {
   Offset noted_start_;  // in the checkpoint; start_offset_ follows when that is durable
   DurablePrefix durable_;
   Status offline_reason_;
+
+  CompactionProgress compaction_progress_;
+  std::optional<Offset> swap_end_;         // set while segments below are being replaced
+  std::optional<uint64_t> compacting_at_;  // truncations_ when the running compaction began
 
   // What the next SyncWork has to cover besides the active segment.
   UnsyncedParts unsynced_;

@@ -92,6 +92,19 @@ TEST(LogStart, TheEpochsBeforeItAreForgotten) {
   EXPECT_EQ(log->end_offset_for_epoch(LeaderEpoch(3)), (EpochEnd{LeaderEpoch(3), Offset(16)}));
 }
 
+TEST(LogStart, ALaterEpochMayBeginWhereEverythingWasDeleted) {
+  LogOnDisk disk(5);
+  auto log = filled(disk);
+  ASSERT_TRUE(move_start(*log, Offset(18)).ok());
+  ASSERT_TRUE(append(*log, numbered_batch(50, 2, LeaderEpoch(9))).has_value());
+  EXPECT_EQ(log->end_offset_for_epoch(LeaderEpoch(4)), (EpochEnd{LeaderEpoch(4), Offset(18)}));
+  EXPECT_EQ(log->end_offset_for_epoch(LeaderEpoch(9)), (EpochEnd{LeaderEpoch(9), Offset(20)}));
+  ASSERT_TRUE(log->close().ok());
+  log = nullptr;
+  log = disk.must_open(true);
+  EXPECT_EQ(log->latest_epoch(), LeaderEpoch(9));
+}
+
 TEST(LogStart, LookupsByTimeRespectIt) {
   LogOnDisk disk(6);
   auto log = disk.must_open();

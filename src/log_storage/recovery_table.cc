@@ -59,6 +59,12 @@ constexpr std::array kEpochs{
     EpochRow{kReadable,   any_of(EpochAgreement::differs_at_the_end), EpochAction::correct_end},
     EpochRow{kReadable,   any_of(EpochAgreement::contradicts),        EpochAction::rebuild},
 };
+
+constexpr std::array kSwaps{
+    SwapRow{any_of(LeftoverName::cleaned), kAny,                         SwapAction::remove},
+    SwapRow{any_of(LeftoverName::swap),    any_of(SwapContent::whole),   SwapAction::finish},
+    SwapRow{any_of(LeftoverName::swap),    any_of(SwapContent::damaged), SwapAction::refuse},
+};
 // clang-format on
 
 template <class Fact>
@@ -90,6 +96,10 @@ bool EpochRow::matches(const EpochFacts& facts) const {
   return allows(file, facts.file) && allows(agreement, facts.agreement);
 }
 
+bool SwapRow::matches(const SwapFacts& facts) const {
+  return allows(name, facts.name) && allows(content, facts.content);
+}
+
 std::span<const ExaminationRow> examination_table() {
   return kExaminations;
 }
@@ -100,6 +110,10 @@ std::span<const EpochRow> epoch_table() {
   return kEpochs;
 }
 
+std::span<const SwapRow> swap_table() {
+  return kSwaps;
+}
+
 Examination decide(const SegmentOutside& facts) {
   return decide_by(kExaminations, facts);
 }
@@ -108,6 +122,9 @@ SegmentAction decide(const SegmentInside& facts) {
 }
 EpochAction decide(const EpochFacts& facts) {
   return decide_by(kEpochs, facts);
+}
+SwapAction decide(const SwapFacts& facts) {
+  return decide_by(kSwaps, facts);
 }
 
 }  // namespace naru

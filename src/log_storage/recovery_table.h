@@ -81,6 +81,23 @@ enum class EpochAction : uint8_t {
   rebuild,      // from the headers of all batches
 };
 
+// --- Before all that: what an interrupted compaction has left. -------------------------------------------------------
+
+enum class LeftoverName : uint8_t { cleaned, swap };
+enum class SwapContent : uint8_t { whole, damaged };
+inline constexpr int kLeftoverNames = 2, kSwapContents = 2;
+
+struct SwapFacts {
+  LeftoverName name = LeftoverName::cleaned;
+  SwapContent content = SwapContent::whole;
+};
+
+enum class SwapAction : uint8_t {
+  remove,  // it never counted: the segments that it was made from are all there
+  finish,  // it counts: remove what is left of those segments, and put it in their place
+  refuse,  // it counted, and they may be gone
+};
+
 // --- The tables. -----------------------------------------------------------------------------------------------------
 
 // Each fact as a set of allowed values: bit n stands for value n.
@@ -100,12 +117,20 @@ struct EpochRow {
   bool matches(const EpochFacts& facts) const;
 };
 
+struct SwapRow {
+  uint8_t name, content;
+  SwapAction decision;
+  bool matches(const SwapFacts& facts) const;
+};
+
 std::span<const ExaminationRow> examination_table();
 std::span<const SegmentRow> segment_table();
 std::span<const EpochRow> epoch_table();
+std::span<const SwapRow> swap_table();
 
 Examination decide(const SegmentOutside& facts);
 SegmentAction decide(const SegmentInside& facts);
 EpochAction decide(const EpochFacts& facts);
+SwapAction decide(const SwapFacts& facts);
 
 }  // namespace naru

@@ -67,5 +67,16 @@ TEST(RecoveryTable, ExactlyOneRowSaysWhatBecomesOfTheEpochs) {
   }
 }
 
+TEST(RecoveryTable, ExactlyOneRowSaysWhatBecomesOfAnInterruptedCompaction) {
+  for (int name = 0; name < kLeftoverNames; ++name) {
+    for (int content = 0; content < kSwapContents; ++content) {
+      const SwapFacts facts{static_cast<LeftoverName>(name), static_cast<SwapContent>(content)};
+      EXPECT_EQ(matching_rows(swap_table(), facts), 1) << name << ' ' << content;
+      EXPECT_EQ(decide(facts) == SwapAction::remove, facts.name == LeftoverName::cleaned)
+          << "what counted once is never thrown away";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace naru

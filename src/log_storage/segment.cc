@@ -69,6 +69,12 @@ void Segment::note_time() {
   time_index_.append({max_timestamp_.timestamp, relative(max_timestamp_.batch_base_offset)});
 }
 
+void Segment::files_are_in_place() {
+  pinned_file_ = nullptr;
+  offset_index_.written_elsewhere();
+  time_index_.written_elsewhere();
+}
+
 Status Segment::activate(OpenMode mode, WallTimeMs first_append_ms) {
   NARU_TRY_ASSIGN(auto opened, files_->file_system().open(log_path_, mode));
   NARU_TRY_ASSIGN(const uint64_t size, opened->size());
@@ -126,6 +132,7 @@ Result<std::vector<std::shared_ptr<File>>> Segment::files_to_sync() {
 
 Result<std::shared_ptr<File>> Segment::file() const {
   if (active_file_) return active_file_;
+  if (pinned_file_) return pinned_file_;
   return files_->open(log_path_);
 }
 

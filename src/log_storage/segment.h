@@ -61,6 +61,13 @@ class Segment {
   void set_end(const SegmentEnd& end);
   // Takes a batch, that is already in the file, into account. In order, and behind everything taken before.
   void note_batch(const BatchHeader& header, uint64_t position, uint32_t index_interval_bytes);
+  // A segment whose files do not have their names yet reads from `file` and keeps its indexes in memory, until
+  // files_are_in_place(). For whoever writes them: what belongs into the indexes, none of which was flushed.
+  void pin_file(std::shared_ptr<File> file) { pinned_file_ = std::move(file); }
+  void files_are_in_place();
+  Bytes offset_index_content() const { return offset_index_.whole_content(); }
+  Bytes time_index_content() const { return time_index_.whole_content(); }
+  uint64_t indexed_batches() const { return offset_index_.size(); }
   // Opens the file, empty if it is new, and keeps it open for append().
   Status activate(OpenMode mode, WallTimeMs first_append_ms);
 
@@ -142,6 +149,7 @@ class Segment {
   WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
   WallTimeMs last_append_ms_ = 0;
   std::shared_ptr<File> active_file_;
+  std::shared_ptr<File> pinned_file_;
 };
 
 }  // namespace naru

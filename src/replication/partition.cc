@@ -230,7 +230,8 @@ PartitionView Partition::read_inside(const ReadRequest& request) {
   // Between the high watermark and the end of the log there is nothing to see yet.
   if (request.from >= view.high_watermark) return view;
   if (request.max_bytes == 0 && !request.at_least_one_batch) return view;
-  auto slice = log_->read(request.from, view.high_watermark, request.max_bytes, request.at_least_one_batch);
+  auto slice =
+      log_->read(request.from, view.high_watermark, request.max_bytes, request.at_least_one_batch, EmptyBatches::skip);
   if (slice) {
     view.slice = std::move(*slice);
   } else {

@@ -156,6 +156,17 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       return answer;
     });
   }
+  // The same for what a maintenance has begun and must end, so also while the partition is being closed: the log stays
+  // open until the maintenance ends. The function returns a Status.
+  template <class Function>
+  auto with_log_to_the_end(Function function) {
+    return in_strand(strand_, [this, function = std::move(function)]() mutable {
+      if (log_->offline()) return Status(ErrorCode::log_offline, log_->offline_reason().message());
+      Status status = function(LogAccess{*log_, leader_.high_watermark(), config_});
+      if (log_->offline()) go_offline(log_->offline_reason());
+      return status;
+    });
+  }
   // One maintenance at a time: false while another one runs. close() cancels it and waits for end_maintenance().
   auto begin_maintenance() {
     return in_strand(strand_, [this] {

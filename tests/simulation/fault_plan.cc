@@ -23,12 +23,34 @@ std::string FaultPlan::to_string() const {
 std::string RunPlan::to_string() const {
   return fmt::format(
       "{} topics of {} partitions, {} producers and {} idempotent ones ({} in flight, up to {} records), {} consumers, "
-      "segments of {} bytes, "
+      "segments of {} bytes, {}, "
       "journal of {} bytes for batches up to {}, {}; {}",
       topics, partitions, producers, idempotent_producers, pipeline, max_batch_records, consumers, segment_bytes,
+      cleanup == Cleanup::none      ? "nothing cleaned up"
+      : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
+                                    : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
       journal_bytes, journal_batch_max_bytes, promise == Promise::durable ? "flush.messages=1" : "loose",
       faults.to_string());
 }
+
+namespace {
+
+// Half of the runs, with segments that are small enough for it to matter.
+void draw_cleanup(RunPlan& plan, Random& random) {
+  const uint64_t kind = random.below(4);
+  if (kind >= 2) return;
+  plan.segment_bytes = static_cast<int64_t>(1000 + random.below(4000));
+  if (kind == 0) {
+    plan.cleanup = Cleanup::remove;
+    if (!random.one_in(3)) plan.retention_ms = static_cast<int64_t>(200 + random.below(3000));
+    if (!random.one_in(3)) plan.retention_bytes = static_cast<int64_t>(1000 + random.below(20'000));
+  } else {
+    plan.cleanup = Cleanup::compact;
+    plan.segment_ms = static_cast<int64_t>(100 + random.below(2000));
+  }
+}
+
+}  // namespace
 
 RunPlan draw_plan(Random& random) {
   RunPlan plan;
@@ -43,6 +65,7 @@ RunPlan draw_plan(Random& random) {
   // Small enough to be full now and then.
   if (!random.one_in(6)) plan.journal_bytes = (1 << 16) + static_cast<int64_t>(random.below(1 << 17));
   plan.journal_batch_max_bytes = static_cast<int64_t>(random.one_in(2) ? 1 << 16 : 100 + random.below(1000));
+  draw_cleanup(plan, random);
   plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
 
   FaultPlan& faults = plan.faults;

@@ -34,6 +34,10 @@ struct RunPlan {
   int pipeline = 1;  // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
+  Cleanup cleanup = Cleanup::none;
+  int64_t segment_ms = 604'800'000;
+  int64_t retention_ms = -1;
+  int64_t retention_bytes = -1;
   int64_t journal_bytes = 0;  // 0: without a commit journal
   int64_t journal_batch_max_bytes = 0;
 

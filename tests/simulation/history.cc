@@ -12,6 +12,16 @@ std::string name_of(const PartitionName& partition) {
 }
 }  // namespace
 
+std::string key_of(const std::string& value) {
+  // Values are "producer.number...": the number decides.
+  constexpr int kKeys = 12;
+  int number = 0;
+  for (size_t i = value.find('.') + 1; i < value.size() && value[i] >= '0' && value[i] <= '9'; ++i) {
+    number = (number * 10 + (value[i] - '0')) % kKeys;
+  }
+  return fmt::format("k{}", number);
+}
+
 void History::violated(std::string sentence) {
   if (!violation_) violation_ = std::move(sentence);
 }
@@ -73,25 +83,71 @@ void History::must_agree(const PartitionName& partition, const char* what, const
   }
 }
 
-void History::final_content(const PartitionName& partition, Offset start,
+void History::log_start(const PartitionName& partition, Offset floor_when_asked, Offset offset) {
+  if (offset < floor_when_asked) {
+    violated(fmt::format("{}: the log start went back from {} to {}", name_of(partition), floor_when_asked, offset));
+  }
+  if (cleanup_ != Cleanup::remove && offset > Offset(0)) {
+    violated(fmt::format("{}: the log starts at {} although nothing is to be removed", name_of(partition), offset));
+  }
+  Offset& highest = log_starts_[partition];
+  highest = std::max(highest, offset);
+}
+
+void History::final_content(const PartitionName& partition, Offset start, Offset end,
                             const std::vector<std::pair<Offset, std::string>>& records) {
-  Offset expected = start;
   std::set<std::string> values;
   for (const auto& [offset, value] : records) {
-    if (offset != expected) violated(fmt::format("{}: offset {} follows {}", name_of(partition), offset, expected - 1));
-    expected = offset + 1;
     seen(partition, offset, value);
     if (!values.insert(value).second)
       violated(fmt::format("{} at {}: '{}' is there twice", name_of(partition), offset, value));
   }
+  if (cleanup_ == Cleanup::compact) {
+    check_compacted(partition, start, records);
+  } else {
+    check_gaps(partition, start, end, records);
+  }
   const Log& log = logs_[partition];
   for (const auto* known : {&log.promised, &log.observed}) {
-    if (!known->empty() && known->rbegin()->first >= expected) {
+    if (!known->empty() && known->rbegin()->first >= end) {
       violated(fmt::format("{}: '{}' was {} at {}, but the log ends at {}", name_of(partition), known->rbegin()->second,
-                           known == &log.promised ? "acknowledged" : "read", known->rbegin()->first, expected));
+                           known == &log.promised ? "acknowledged" : "read", known->rbegin()->first, end));
     }
   }
   check_order(partition, records);
+}
+
+void History::check_gaps(const PartitionName& partition, Offset start, Offset end,
+                         const std::vector<std::pair<Offset, std::string>>& records) {
+  Offset expected = start;
+  for (const auto& [offset, value] : records) {
+    if (offset != expected) violated(fmt::format("{}: offset {} follows {}", name_of(partition), offset, expected - 1));
+    expected = offset + 1;
+  }
+  if (expected != end)
+    violated(fmt::format("{}: nothing at {}, the log ends at {}", name_of(partition), expected, end));
+}
+
+void History::check_compacted(const PartitionName& partition, Offset start,
+                              const std::vector<std::pair<Offset, std::string>>& records) {
+  std::map<std::string, Offset> newest;
+  std::set<Offset> there;
+  Offset last = start - 1;
+  for (const auto& [offset, value] : records) {
+    if (offset <= last) violated(fmt::format("{}: offset {} follows {}", name_of(partition), offset, last));
+    last = offset;
+    there.insert(offset);
+    newest[key_of(value)] = offset;
+  }
+  const Log& log = logs_[partition];
+  for (const auto* known : {&log.promised, &log.observed}) {
+    for (const auto& [offset, value] : *known) {
+      const auto later = newest.find(key_of(value));
+      if (there.contains(offset) || (later != newest.end() && later->second > offset)) continue;
+      violated(fmt::format("{} at {}: '{}' is gone, and there is no later record of its key", name_of(partition),
+                           offset, value));
+    }
+  }
 }
 
 // What one producer sent over one partition is in the log in the order in which it was sent, with gaps for what got
@@ -117,6 +173,7 @@ void History::check_gap(const PartitionName& partition, Offset offset, const std
   const auto [at, first] = newest_number.try_emplace(origin.producer, origin.number);
   const uint64_t before = std::exchange(at->second, origin.number);
   if (first || promise_ != Promise::durable || !gapless_.contains(origin.producer)) return;
+  if (cleanup_ == Cleanup::compact) return;
   if (origin.number != before + 1) {
     violated(fmt::format("{} at {}: '{}' is number {} of its producer, and {} is before it", name_of(partition), offset,
                          value, origin.number, before));

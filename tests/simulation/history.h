@@ -21,9 +21,15 @@ using PartitionName = std::pair<std::string, PartitionIndex>;
 // Kafka's looser rule (flush.messages > 1) allows a power cut to take back what was promised and seen.
 enum class Promise : uint8_t { durable, until_power_cut };
 
+// What the broker may do to old records: nothing, remove them from the start on, or keep the last one of each key.
+enum class Cleanup : uint8_t { none, remove, compact };
+
+// The key under which a value is sent: a few, so that compaction has something to do.
+std::string key_of(const std::string& value);
+
 class History {
  public:
-  explicit History(Promise promise) : promise_(promise) {}
+  explicit History(Promise promise, Cleanup cleanup = Cleanup::none) : promise_(promise), cleanup_(cleanup) {}
 
   // A producer hands its values to the connection in this order.
   void sent(const PartitionName& partition, int producer, const std::vector<std::string>& values);
@@ -41,10 +47,14 @@ class History {
   Offset high_watermark_floor(const PartitionName& partition) { return logs_[partition].high_watermark; }
   void high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset);
 
+  // The same for the start of a log, which nothing may take back.
+  Offset log_start_floor(const PartitionName& partition) { return log_starts_[partition]; }
+  void log_start(const PartitionName& partition, Offset floor_when_asked, Offset offset);
+
   void power_was_cut();
 
-  // After everything is healed: the whole content of a partition, from its start offset on.
-  void final_content(const PartitionName& partition, Offset start,
+  // After everything is healed: the whole content of a partition from `start` to `end`.
+  void final_content(const PartitionName& partition, Offset start, Offset end,
                      const std::vector<std::pair<Offset, std::string>>& records);
 
   // The first thing that does not fit; none: all is well.
@@ -68,13 +78,20 @@ class History {
   void violated(std::string sentence);
   void must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known,
                   Offset offset, const std::string& value);
+  void check_gaps(const PartitionName& partition, Offset start, Offset end,
+                  const std::vector<std::pair<Offset, std::string>>& records);
+  // Each record that was promised or seen is there, or a later one of its key.
+  void check_compacted(const PartitionName& partition, Offset start,
+                       const std::vector<std::pair<Offset, std::string>>& records);
   void check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
 
   void check_gap(const PartitionName& partition, Offset offset, const std::string& value, const Origin& origin,
                  std::map<int, uint64_t>& newest_number);
 
   const Promise promise_;
+  const Cleanup cleanup_;
   std::map<PartitionName, Log> logs_;
+  std::map<PartitionName, Offset> log_starts_;
   std::map<std::string, Origin> sent_;
   std::set<std::string> refused_;
   uint64_t next_order_ = 0;

@@ -22,13 +22,13 @@ TEST(History, AcceptsWhatFits) {
   const Offset before = history.high_watermark_floor(kPartition);
   history.high_watermark(kPartition, before, Offset(2));
   history.high_watermark(kPartition, before, Offset(1));  // asked at the same time, answered in the other order
-  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}, {Offset(1), "b"}});
+  history.final_content(kPartition, Offset(0), Offset(2), Records{{Offset(0), "a"}, {Offset(1), "b"}});
   EXPECT_FALSE(history.violation()) << *history.violation();
 }
 
 TEST(History, FindsALostAcknowledgedRecord) {
   auto history = with_two_acknowledged();
-  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}});
+  history.final_content(kPartition, Offset(0), Offset(1), Records{{Offset(0), "a"}});
   EXPECT_TRUE(history.violation());
 }
 
@@ -36,7 +36,7 @@ TEST(History, FindsASeenRecordThatVanished) {
   History history(Promise::durable);
   history.sent(kPartition, 1, {"a"});
   history.seen(kPartition, Offset(0), "a");
-  history.final_content(kPartition, Offset(0), {});
+  history.final_content(kPartition, Offset(0), Offset(0), {});
   EXPECT_TRUE(history.violation());
 }
 
@@ -53,7 +53,7 @@ TEST(History, FindsGapsDoublesStrangersAndRefusedRecords) {
     auto history = with_two_acknowledged();
     history.sent(kPartition, 1, {"refused"});
     history.refused({"refused"});
-    history.final_content(kPartition, Offset(0), records);
+    history.final_content(kPartition, Offset(0), records.back().first + 1, records);
     return history.violation().has_value();
   };
   EXPECT_FALSE(violates({{Offset(0), "a"}, {Offset(1), "b"}}));
@@ -66,7 +66,7 @@ TEST(History, FindsGapsDoublesStrangersAndRefusedRecords) {
 TEST(History, FindsAnInversionOfOneProducersOrder) {
   History history(Promise::durable);
   history.sent(kPartition, 1, {"a", "b"});
-  history.final_content(kPartition, Offset(0), Records{{Offset(0), "b"}, {Offset(1), "a"}});
+  history.final_content(kPartition, Offset(0), Offset(2), Records{{Offset(0), "b"}, {Offset(1), "a"}});
   EXPECT_TRUE(history.violation());
 }
 
@@ -75,7 +75,7 @@ TEST(History, FindsAGapInWhatAnIdempotentProducerSent) {
     History history(Promise::durable);
     if (idempotent) history.expect_no_gaps(1);
     history.sent(kPartition, 1, {"a", "b", "c"});
-    history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}, {Offset(1), "c"}});
+    history.final_content(kPartition, Offset(0), Offset(2), Records{{Offset(0), "a"}, {Offset(1), "c"}});
     EXPECT_EQ(history.violation().has_value(), idempotent);
   }
 }
@@ -90,8 +90,46 @@ TEST(History, FindsAHighWatermarkThatGoesBack) {
 TEST(History, AllowsThePowerCutThatTheLooseRuleAllows) {
   auto history = with_two_acknowledged(Promise::until_power_cut);
   history.power_was_cut();
-  history.final_content(kPartition, Offset(0), Records{{Offset(0), "a"}});
+  history.final_content(kPartition, Offset(0), Offset(1), Records{{Offset(0), "a"}});
   EXPECT_FALSE(history.violation());
+}
+
+TEST(History, FindsALogStartThatGoesBackOrMovesWithoutAReason) {
+  History history(Promise::durable, Cleanup::remove);
+  history.log_start(kPartition, Offset(0), Offset(5));
+  EXPECT_FALSE(history.violation());
+  history.log_start(kPartition, history.log_start_floor(kPartition), Offset(4));
+  EXPECT_TRUE(history.violation());
+  History keeps_all(Promise::durable);
+  keeps_all.log_start(kPartition, Offset(0), Offset(1));
+  EXPECT_TRUE(keeps_all.violation());
+}
+
+TEST(History, WhatLiesBeforeTheStartMayBeGoneAndNothingElse) {
+  for (const int64_t start : {0, 1}) {
+    History history(Promise::durable, Cleanup::remove);
+    history.sent(kPartition, 1, {"a", "b"});
+    history.acknowledged(kPartition, Offset(0), {"a", "b"});
+    history.final_content(kPartition, Offset(start), Offset(2), Records{{Offset(1), "b"}});
+    EXPECT_EQ(history.violation().has_value(), start == 0);
+  }
+}
+
+TEST(History, FindsAKeyWhoseLastRecordIsGone) {
+  const auto violates = [](const Records& records) {
+    History history(Promise::durable, Cleanup::compact);
+    history.sent(kPartition, 1, {"1.0", "1.1", "1.12"});
+    history.acknowledged(kPartition, Offset(0), {"1.0", "1.1", "1.12"});
+    history.final_content(kPartition, Offset(0), Offset(3), records);
+    return history.violation().has_value();
+  };
+  ASSERT_EQ(key_of("1.0..."), key_of("1.12"));
+  ASSERT_NE(key_of("1.0"), key_of("1.1"));
+  EXPECT_FALSE(violates({{Offset(0), "1.0"}, {Offset(1), "1.1"}, {Offset(2), "1.12"}}));
+  EXPECT_FALSE(violates({{Offset(1), "1.1"}, {Offset(2), "1.12"}}));
+  EXPECT_TRUE(violates({{Offset(0), "1.0"}, {Offset(1), "1.1"}}));
+  EXPECT_TRUE(violates({{Offset(2), "1.12"}}));
+  EXPECT_TRUE(violates({{Offset(2), "1.12"}, {Offset(1), "1.1"}}));
 }
 
 }  // namespace

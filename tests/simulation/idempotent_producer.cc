@@ -79,7 +79,7 @@ IdempotentProducer::Window IdempotentProducer::next_window(const PartitionName& 
     const auto count = 1 + random.below(static_cast<uint64_t>(context_.plan.max_batch_records));
     for (uint64_t i = 0; i < count; ++i) {
       batch.values.push_back(fmt::format("{}.{}{}", number_, next_value_++, std::string(random.below(60), '.')));
-      builder.add(context_.seams.clock.wall_now_ms() - kAgeMs, "k", batch.values.back());
+      builder.add(context_.seams.clock.wall_now_ms() - kAgeMs, key_of(batch.values.back()), batch.values.back());
     }
     batch.bytes = builder.build().value();
     next->second = sequence_after(next->second, static_cast<int32_t>(count));

@@ -17,6 +17,9 @@ constexpr Duration kLongestRun = 24h;
 
 BrokerConfig broker_config(const RunPlan& plan) {
   ConfigOverrides values{{"log.dirs", "/data"}, {"listeners", "PLAINTEXT://broker:9092"}, {"naru.admin.listener", ""}};
+  values.emplace("log.retention.check.interval.ms", "300");
+  values.emplace("log.cleaner.backoff.ms", "200");
+  values.emplace("log.cleaner.dedupe.buffer.size", "1024");  // not all keys at once
   values.emplace("naru.journal.enable", plan.journal_bytes > 0 ? "true" : "false");
   if (plan.journal_bytes > 0) values.emplace("naru.journal.bytes", fmt::format("{}", plan.journal_bytes));
   values.emplace("naru.journal.batch.max.bytes", fmt::format("{}", plan.journal_batch_max_bytes));
@@ -28,7 +31,7 @@ class Run {
   explicit Run(uint64_t seed)
       : world_(seed),
         plan_(draw_plan(world_.random())),
-        history_(plan_.promise),
+        history_(plan_.promise, plan_.cleanup),
         harness_(world_.add_node("harness").start()),
         broker_(world_.add_node("broker"), harness_->seams(), broker_config(plan_)),
         workload_(harness_->seams(), broker_.address(), plan_, history_) {}

@@ -5,6 +5,8 @@
 #include "async/task_group.h"
 #include "kafka_protocol/messages/create_topics_request.h"
 #include "kafka_protocol/messages/create_topics_response.h"
+#include "kafka_protocol/messages/delete_records_request.h"
+#include "kafka_protocol/messages/delete_records_response.h"
 #include "kafka_protocol/messages/delete_topics_request.h"
 #include "kafka_protocol/messages/delete_topics_response.h"
 #include "kafka_protocol/messages/fetch_request.h"
@@ -26,8 +28,23 @@ namespace {
 constexpr Duration kCallTimeout = 20s;
 constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
-                  kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5;
+                  kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
 constexpr int kMaxTries = 2'000;
+
+std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
+  switch (plan.cleanup) {
+    case Cleanup::none:
+      return {{"retention.ms", "-1"}};
+    case Cleanup::remove:
+      return {{"retention.ms", std::to_string(plan.retention_ms)},
+              {"retention.bytes", std::to_string(plan.retention_bytes)}};
+    case Cleanup::compact:
+      return {{"cleanup.policy", "compact"},
+              {"segment.ms", std::to_string(plan.segment_ms)},
+              {"min.cleanable.dirty.ratio", "0.01"}};
+  }
+  return {};
+}
 
 std::string topic_name(int index) {
   return fmt::format("topic-{}", index);
@@ -77,6 +94,7 @@ PartitionName Workload::random_partition() {
 Task<void> Workload::create_topics() {
   const std::string segment_bytes = std::to_string(plan_.segment_bytes);
   const std::string flush_messages = plan_.promise == Promise::durable ? "1" : "9223372036854775807";
+  const auto cleanup = cleanup_configs(plan_);
   for (int i = 0; i < plan_.topics; ++i) {
     const std::string name = topic_name(i);
     for (int tries = 0; tries < kMaxTries; ++tries) {
@@ -86,6 +104,7 @@ Task<void> Workload::create_topics() {
       request.topics.push_back({.name = name, .num_partitions = plan_.partitions, .replication_factor = 1});
       request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
                                        {.name = "flush.messages", .value = flush_messages}};
+      for (const auto& [key, value] : cleanup) request.topics.back().configs.push_back({.name = key, .value = value});
       const auto response =
           co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
       client->close();
@@ -118,8 +137,25 @@ Task<void> Workload::administrate() {
             co_await client->call<kafka::DeleteTopicsResponse>(remove, kDeleteTopicsVersion, kCallTimeout));
       }
     }
+    if (plan_.cleanup == Cleanup::remove) co_await delete_some_records(client);
     client->close();
   }
+}
+
+Task<void> Workload::delete_some_records(Client client) {
+  const PartitionName partition = random_partition();
+  const auto seen = static_cast<uint64_t>(history_.high_watermark_floor(partition).value());
+  kafka::DeleteRecordsRequest request{.timeout_ms = 1000};
+  request.topics.push_back({.name = partition.first});
+  request.topics.back().partitions.push_back(
+      {.partition_index = partition.second,
+       .offset = seams_.random.one_in(5) ? Offset(-1) : Offset(static_cast<int64_t>(seams_.random.below(seen + 1)))});
+  const Offset floor = history_.log_start_floor(partition);
+  const auto response =
+      co_await client->call<kafka::DeleteRecordsResponse>(request, kDeleteRecordsVersion, kCallTimeout);
+  if (!response) co_return;
+  const auto& result = response->topics.at(0).partitions.at(0);
+  if (result.error_code == ErrorCode::none) history_.log_start(partition, floor, result.low_watermark);
 }
 
 // ---- producing
@@ -169,7 +205,7 @@ Task<void> Workload::produce_idempotently(int producer) {
 Task<void> Workload::produce_batch(Client client, int producer, PartitionName partition, int16_t acks) {
   const auto values = new_values(producer, 1 + seams_.random.below(static_cast<uint64_t>(plan_.max_batch_records)));
   BatchBuilder builder({.compression = static_cast<Compression>(seams_.random.below(5))});
-  for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms(), std::nullopt, value);
+  for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms(), key_of(value), value);
   const Bytes batch = builder.build().value();
 
   kafka::ProduceRequest request{.acks = acks, .timeout_ms = 10'000};
@@ -218,6 +254,7 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
       position = record.offset + 1;
     }
     if (!reader->status().ok()) return failed("a stored batch cannot be read: " + reader->status().to_string());
+    position = std::max(position, header->next_offset());  // also over what compaction has emptied
     records = records.subspan(header->total_size);
   }
 }
@@ -234,11 +271,16 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
        .partition_max_bytes = static_cast<int32_t>(1 + seams_.random.below(20'000))});
   const uint64_t cuts = power_cuts_;
   const Offset floor = history_.high_watermark_floor(partition);
+  const Offset start_floor = history_.log_start_floor(partition);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
   const auto& result = response->responses.at(0).partitions.at(0);
-  if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable) {
+  if (result.error_code == ErrorCode::none || result.error_code == ErrorCode::offset_out_of_range) {
+    history_.log_start(partition, start_floor, result.log_start_offset);
+  }
+  const bool was_removed = position < result.log_start_offset;
+  if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable && !was_removed) {
     failed(fmt::format("{}-{}: offset {} is out of range, the log ends at {}", partition.first, partition.second,
                        position, result.high_watermark));
   }
@@ -256,9 +298,11 @@ Task<void> Workload::consume() {
     if (!client) co_return;
     while (!stopping_ && !client->broken()) {
       const PartitionName partition = random_partition();
-      if (seams_.random.one_in(20)) positions[partition] = Offset(0);
+      if (seams_.random.one_in(20)) positions[partition] = history_.log_start_floor(partition);
       const auto got = co_await fetch_once(client, partition, positions[partition], nullptr);
-      if (!got && got.error() == ErrorCode::offset_out_of_range) positions[partition] = Offset(0);
+      if (!got && got.error() == ErrorCode::offset_out_of_range) {
+        positions[partition] = history_.log_start_floor(partition);
+      }
       if (!got) co_await pause(100ms);
     }
     client->close();
@@ -301,16 +345,21 @@ Task<void> Workload::read_partition(PartitionName partition) {
   const auto end = co_await latest_offset(client, partition);
   if (!end) co_return failed(fmt::format("{}-{}: {}", partition.first, partition.second, end.error().to_string()));
   std::vector<std::pair<Offset, std::string>> content;
-  for (Offset position(0); position < *end;) {
+  Offset start = history_.log_start_floor(partition);
+  for (Offset position = start; position < *end;) {
     const auto got = co_await fetch_once(client, partition, position, &content);
-    if (!got || *got == 0) {
+    if (!got && got.error() == ErrorCode::offset_out_of_range && position < history_.log_start_floor(partition)) {
+      // Retention was faster than this reader.
+      content.clear();
+      position = start = history_.log_start_floor(partition);
+    } else if (!got || *got == 0) {
       failed(fmt::format("{}-{}: nothing to read at {} although the log ends at {}", partition.first, partition.second,
                          position, *end));
       break;
     }
   }
   client->close();
-  history_.final_content(partition, Offset(0), content);
+  history_.final_content(partition, start, std::max(start, *end), content);
 }
 
 Task<void> Workload::read_everything() {

@@ -52,6 +52,7 @@ class Workload {
   Task<void> produce_batch(Client client, int producer, PartitionName partition, int16_t acks);
   Task<Result<int>> fetch_once(Client client, PartitionName partition, Offset& position,
                                std::vector<std::pair<Offset, std::string>>* content);
+  Task<void> delete_some_records(Client client);
   Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition);
   Task<void> read_partition(PartitionName partition);
   void take_records(const PartitionName& partition, BytesView records, Offset& position,

@@ -1,0 +1,88 @@
+#include "log_storage/batch_compaction.h"
+
+#include <utility>
+
+#include "record_format/batch_rewriter.h"
+#include "record_format/record_reader.h"
+
+namespace naru {
+namespace {
+
+enum class Fate : uint8_t { stays, stays_as_delete_marker, goes };
+
+Fate fate_of(const RecordView& record, const BatchHeader& header, const OffsetMap& newest,
+             const CompactionRules& rules) {
+  if (record.offset >= rules.limit) return Fate::stays;
+  const Fate superfluous = record.offset == rules.last_offset ? Fate::stays : Fate::goes;
+  if (!record.key) return superfluous;
+  if (const auto latest = newest.find(*record.key); latest && *latest > record.offset) return Fate::goes;
+  if (record.value) return Fate::stays;
+  const bool expired = header.has_delete_horizon() && header.base_timestamp <= rules.now;
+  return expired ? superfluous : Fate::stays_as_delete_marker;
+}
+
+// Only when the whole batch lies below the limit: older records of the keys that it deletes are gone then.
+std::optional<WallTimeMs> horizon_for(const BatchHeader& header, const CompactionRules& rules) {
+  if (header.has_delete_horizon() || header.last_offset() >= rules.limit) return std::nullopt;
+  WallTimeMs horizon = 0;
+  if (__builtin_add_overflow(rules.now, rules.delete_retention_ms, &horizon)) return std::nullopt;  // never
+  return horizon;
+}
+
+struct Survivors {
+  int32_t records = 0;
+  bool delete_markers = false;
+};
+
+template <class Visit>
+Status for_each_survivor(RecordReader reader, const BatchHeader& header, const OffsetMap& newest,
+                         const CompactionRules& rules, Visit visit) {
+  for (RecordView record; reader.next(record);) {
+    const Fate fate = fate_of(record, header, newest, rules);
+    if (fate != Fate::goes) visit(record, fate);
+  }
+  return reader.status();
+}
+
+}  // namespace
+
+Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_batch, const OffsetMap& newest,
+                                     const CompactionRules& rules, bool is_known_of_producer,
+                                     Decompressor& decompressor) {
+  CompactedBatch result;
+  if (header.base_offset >= rules.limit || header.is_control()) return result;
+
+  NARU_TRY_ASSIGN(const RecordReader reader,
+                  open_records(header, whole_batch, decompressor, rules.max_decompressed_bytes));
+  Survivors survivors;
+  NARU_TRY(for_each_survivor(reader, header, newest, rules, [&survivors](const RecordView&, Fate fate) {
+    ++survivors.records;
+    survivors.delete_markers |= fate == Fate::stays_as_delete_marker;
+  }));
+  result.removed_records = static_cast<uint32_t>(header.records_count - survivors.records);
+  if (survivors.records == 0) {
+    if (!is_known_of_producer) {
+      result.kind = CompactedBatch::Kind::removed;
+    } else if (header.records_count > 0) {
+      result.kind = CompactedBatch::Kind::emptied;
+      result.bytes = make_emptied_batch(header);
+    }
+    return result;
+  }
+
+  const std::optional<WallTimeMs> horizon = survivors.delete_markers ? horizon_for(header, rules) : std::nullopt;
+  if (survivors.delete_markers) result.delete_horizon = header.has_delete_horizon() ? header.base_timestamp : horizon;
+  if (survivors.records == header.records_count && !horizon) return result;
+
+  BatchRewriter rewriter(header, horizon);
+  NARU_TRY(for_each_survivor(reader, header, newest, rules,
+                             [&rewriter](const RecordView& record, Fate) { rewriter.keep(record); }));
+  auto rewritten = rewriter.build();
+  if (!rewritten && rewritten.error() == ErrorCode::invalid_argument) return CompactedBatch{};  // see BatchRewriter
+  if (!rewritten) return failure(std::move(rewritten).error());
+  result.kind = CompactedBatch::Kind::rewritten;
+  result.bytes = std::move(*rewritten);
+  return result;
+}
+
+}  // namespace naru

@@ -1,0 +1,51 @@
+// What compaction makes of one batch: an I/O-free decision.
+//
+// Below the limit, a record survives if no later record below the limit has its key. Delete markers (records without a
+// value) survive until the delete horizon that the first compaction to meet them writes into their batch: so a reader
+// who begins before it passes learns of the deletion. Records without a key do not survive. At and above the limit
+// nothing is decided, and everything stays. The last record of all that is compacted stays in any case: so readers
+// always find one at the end, and do not have to move over emptiness to get there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "foundation/bytes.h"
+#include "foundation/ids.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+#include "log_storage/offset_map.h"
+#include "record_format/decompressor.h"
+#include "record_format/record_batch.h"
+
+namespace naru {
+
+struct CompactionRules {
+  Offset limit;        // the map knows the newest records up to here
+  Offset last_offset;  // of what is compacted
+  WallTimeMs now = 0;
+  int64_t delete_retention_ms = 0;
+  size_t max_decompressed_bytes = 0;
+};
+
+struct CompactedBatch {
+  enum class Kind : uint8_t {
+    unchanged,  // stays byte for byte
+    rewritten,  // `bytes` takes its place
+    emptied,    // likewise, without records: the sequence numbers of its producer still count
+    removed,    // nothing is left but its offsets
+  };
+  Kind kind = Kind::unchanged;
+  Bytes bytes;
+  uint32_t removed_records = 0;
+  // When the delete markers that are left in it may go.
+  std::optional<WallTimeMs> delete_horizon;
+};
+
+// `is_known_of_producer`: repetitions of the batch have to be recognised.
+// unsupported_compression_type, invalid_record, message_too_large when its records cannot be read.
+Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_batch, const OffsetMap& newest,
+                                     const CompactionRules& rules, bool is_known_of_producer,
+                                     Decompressor& decompressor);
+
+}  // namespace naru
