@@ -45,7 +45,8 @@ Result<CheckpointFile> CheckpointFile::open(FileSystem& file_system, const std::
 }
 
 Status CheckpointFile::read_slots() {
-  for (uint64_t i = 0; i < 2; ++i) {
+  std::array<uint64_t, 2> sequences{};
+  for (size_t i = 0; i < sequences.size(); ++i) {
     Slot slot;
     NARU_TRY_ASSIGN(const size_t got, file_->read_at(i * kSlotBytes, slot));
     if (!is_whole(BytesView(slot).first(got))) continue;
@@ -54,42 +55,59 @@ Status CheckpointFile::read_slots() {
       return error(ErrorCode::unsupported_format, "{} is of format {}, this Naru knows {}: start a newer version",
                    file_->path(), version, kFormatVersion);
     }
-    const auto sequence = load_big_endian<uint64_t>(slot.data() + kSequenceAt);
-    if (value_ && sequence < sequence_) continue;
-    sequence_ = sequence;
+    sequences[i] = load_big_endian<uint64_t>(slot.data() + kSequenceAt);
+    if (value_ && sequences[i] < sequence_) continue;
+    sequence_ = sequences[i];
     value_ = Checkpoint{Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
                         Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt)),
                         load_big_endian<uint64_t>(slot.data() + kTruncationsAt)};
   }
+  // The newer of two whole slots may be in the page cache only, left by a process that died: the older one is durable.
+  const size_t newer = sequences[0] > sequences[1] ? 0 : 1;
+  const bool both_whole = sequences[1 - newer] > 0;
+  open_slot_ = both_whole ? newer : 1 - newer;
   return Status();
 }
 
 Status CheckpointFile::write(const Checkpoint& value) {
-  NARU_ASSERT(!value_ || value.durable_end >= value_->durable_end, "the durable end goes back from {} to {}",
-              value_->durable_end, value.durable_end);
   if (value_ == value) return Status();
-  return write_next_slot(value);
+  return write_once_more(value);
 }
 
 Status CheckpointFile::write_once_more(const Checkpoint& value) {
   NARU_ASSERT(!value_ || value.durable_end >= value_->durable_end, "the durable end goes back from {} to {}",
               value_->durable_end, value.durable_end);
-  return write_next_slot(value);
+  return write_slot(value);
+}
+
+Status CheckpointFile::write_and_sync(const Checkpoint& value) {
+  NARU_TRY(write_slot(value));
+  return sync();
 }
 
 Status CheckpointFile::write_both_and_sync(const Checkpoint& value) {
-  for (int i = 0; i < 2; ++i) {
-    NARU_TRY(write_next_slot(value));
-    NARU_TRY(file_->sync_data());
-  }
+  NARU_TRY(write_and_sync(value));
+  return write_and_sync(value);
+}
+
+Status CheckpointFile::write_slot(const Checkpoint& value) {
+  NARU_TRY(file_->write_at(open_slot_ * kSlotBytes, encode_slot(sequence_ + 1, value)));
+  open_sequence_ = ++sequence_;
+  value_ = value;
   return Status();
 }
 
-Status CheckpointFile::write_next_slot(const Checkpoint& value) {
-  NARU_TRY(file_->write_at((sequence_ + 1) % 2 * kSlotBytes, encode_slot(sequence_ + 1, value)));
-  ++sequence_;
-  value_ = value;
+Status CheckpointFile::sync() {
+  NARU_TRY(file_->sync_data());
+  synced(sequence_);
   return Status();
+}
+
+void CheckpointFile::synced(uint64_t sequence) {
+  // A later write may be in the slot by now, and nobody knows what of it is on the disk.
+  if (open_sequence_ == 0 || open_sequence_ > sequence) return;
+  open_slot_ = 1 - open_slot_;
+  open_sequence_ = 0;
 }
 
 }  // namespace naru

@@ -123,9 +123,7 @@ TEST_F(ReplayedLog, CanBeTruncatedAfterItsStartHasPassedWhatItsFilesHold) {
     const auto log = disk.must_open();
     for (int i = 0; i < 12; ++i) append_journaled(*log, numbered_batch(i));
     ASSERT_EQ(log->synced_end(), Offset(0));
-    const auto checkpoint = log->note_start(Offset(18));
-    ASSERT_TRUE(checkpoint.has_value());
-    ASSERT_TRUE(log->adopt_start(Offset(18), (*checkpoint)->sync_data()).ok());
+    ASSERT_TRUE(move_start(*log, Offset(18)).ok());
     EXPECT_GT(log->take_segments_below_start().segments, 0u);
     ASSERT_TRUE(log->truncate_to(Offset(22)).ok());
     EXPECT_EQ(log->durable_end(), Offset(22));

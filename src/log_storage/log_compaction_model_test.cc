@@ -136,8 +136,7 @@ class Life {
   void move_start() {
     const Offset start(static_cast<int64_t>(random_.below(static_cast<uint64_t>(log_->end_offset().value()) + 1)));
     if (start <= log_->start_offset()) return;
-    for (int slot = 0; slot < 2; ++slot) ASSERT_TRUE(log_->note_start(start)->get()->sync_data().ok());
-    ASSERT_TRUE(log_->adopt_start(start, Status()).ok());
+    ASSERT_TRUE(naru::move_start(*log_, start).ok());
     ASSERT_TRUE(log_->take_segments_below_start().remove_files().ok());
   }
 

@@ -38,26 +38,27 @@ Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
 Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
   for (const auto& segment : segments) {
     if (segment->empty() || segment->end_offset() <= from) continue;
-    NARU_TRY_ASSIGN(BatchWalk walk, segment->walk_from(std::max(from, segment->base_offset())));
-    Offset reached = from;
-    while (!walk.at_end()) {
-      const auto header = walk.next();
-      if (!header && header.error() == ErrorCode::corrupt_message) {
-        return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {}", folder_,
-                     header.error().message());
-      }
-      if (!header) return header.error();
-      state_.apply(*header, now);
-      bytes_behind_snapshot_ += header->total_size;
-      if (header->producer_id >= ProducerId(0)) ++changes_;
-      reached = header->next_offset();
+    Status status = replay(*segment, std::max(from, segment->base_offset()), now);
+    if (status == ErrorCode::corrupt_message) {
+      return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {}", folder_, status.message());
     }
-    if (reached != segment->end_offset()) {
-      return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {} ends at offset {}", folder_,
-                   segment->log_path(), reached);
-    }
+    NARU_TRY(std::move(status));
   }
   return Status();
+}
+
+Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
+  NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(from));
+  Offset reached = from;
+  while (!walk.at_end()) {
+    NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
+    state_.apply(header, now);
+    bytes_behind_snapshot_ += header.total_size;
+    if (header.producer_id >= ProducerId(0)) ++changes_;
+    reached = header.next_offset();
+  }
+  if (reached == segment.end_offset()) return Status();
+  return error(ErrorCode::corrupt_message, "{} ends at offset {}", segment.log_path(), reached);
 }
 
 Status LogProducers::truncated(Segments segments) {

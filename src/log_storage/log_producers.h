@@ -77,6 +77,7 @@ class LogProducers {
 
  private:
   Status replay(Segments segments, Offset from, WallTimeMs now);
+  Status replay(Segment& segment, Offset from, WallTimeMs now);
   void account(uint64_t evicted_before);
   bool changed() const { return changes_ != stored_changes_; }
 

@@ -206,12 +206,7 @@ TEST(LogProducers, MemoryIsAccountedAndWhenItIsShortTheLongestIdleGo) {
 // Moves the start to the end of the log and removes what is below, as the partition's maintenance does. False once the
 // machine is gone.
 bool delete_everything(PartitionLog& log) {
-  const Offset start = log.end_offset();
-  for (int slot = 0; slot < 2; ++slot) {
-    const auto file = log.note_start(start);
-    if (!file || !(*file)->sync_data().ok()) return false;
-  }
-  if (!log.adopt_start(start, Status()).ok()) return false;
+  if (!move_start(log, log.end_offset()).ok()) return false;
   if (auto work = log.begin_producer_snapshot()) {
     work->write_aside();
     log.finish_producer_snapshot(*work, log.truncations());
@@ -230,9 +225,7 @@ TEST(LogProducers, SegmentsAreNotRemovedBeforeTheirProducersAreStored) {
   }
   disk.kill();
   const auto log = disk.must_open();
-  const Offset start = log->end_offset();
-  for (int slot = 0; slot < 2; ++slot) ASSERT_TRUE((*log->note_start(start))->sync_data().ok());
-  ASSERT_TRUE(log->adopt_start(start, Status()).ok());
+  ASSERT_TRUE(move_start(*log, log->end_offset()).ok());
   EXPECT_TRUE(log->take_segments_below_start().empty());
   auto work = log->begin_producer_snapshot();
   ASSERT_TRUE(work.has_value());

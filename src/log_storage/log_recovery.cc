@@ -320,8 +320,7 @@ Status LogRecovery::settle_checkpoint() {
   const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset, .truncations = truncations};
   if (promise_ == value) return Status();
   if (!promise_ || value.durable_end < promise_->durable_end) return log_.checkpoint->write_both_and_sync(value);
-  NARU_TRY(log_.checkpoint->write(value));
-  return log_.checkpoint->file()->sync_data();
+  return log_.checkpoint->write_and_sync(value);
 }
 
 // The segments that are about to be removed, as far as they join those that are kept.

@@ -66,6 +66,15 @@ inline Result<AppendOutcome> append(PartitionLog& log, const TestBatch& batch, W
   return log.append(built.bytes, built.validated, batch.epoch, now);
 }
 
+// As the partition's maintenance does it.
+inline Status move_start(PartitionLog& log, Offset start) {
+  for (int note = 0; note < PartitionLog::kStartNotes; ++note) {
+    NARU_TRY_ASSIGN(const auto noted, log.note_start(start));
+    NARU_TRY(log.start_synced(noted, noted.checkpoint->sync_data()));
+  }
+  return log.adopt_start(start);
+}
+
 inline Status sync(PartitionLog& log) {
   SyncWork work = log.begin_sync();
   const Status performed = work.perform();

@@ -165,7 +165,7 @@ Status PartitionLog::roll(WallTimeMs now) {
   if (!prepared) return after_failed_write(std::move(prepared).error());
   auto& [next, sealed_files] = *prepared;
   unsynced_.files.insert(unsynced_.files.end(), sealed_files.begin(), sealed_files.end());
-  unsynced_.files.push_back(checkpoint_->file());
+  unsynced_.checkpoint = true;
   unsynced_.names = true;
   active().release_file();
   segments_.push_back(std::move(next));
@@ -200,6 +200,8 @@ SyncWork PartitionLog::begin_sync() {
   work.folder_ = folder_;
   work.active_ = active().active_file();
   work.parts_ = std::exchange(unsynced_, {});
+  if (work.parts_.checkpoint) work.checkpoint_ = checkpoint_->file();
+  work.checkpoint_sequence_ = checkpoint_->sequence();
   if (work.parts_.epochs) work.epochs_text_ = epochs_.to_text();
   work.snapshot_ = producers_.begin_due_snapshot(end_offset());
   work.end_offset_ = end_offset();
@@ -219,6 +221,7 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
   }
   NARU_TRY(check_writable());
   if (!performed.ok()) return performed;
+  if (work.checkpoint_) checkpoint_->synced(work.checkpoint_sequence_);
   if (work.truncations_ != truncations_) {
     // The epochs that were written may be those from before the truncation.
     unsynced_.epochs |= work.parts_.epochs;
@@ -266,7 +269,7 @@ Status PartitionLog::close() {
   SyncWork work = begin_sync();
   const Status performed = work.perform();
   NARU_TRY(finish_sync(std::move(work), performed));
-  const Status synced = checkpoint_->file()->sync_data();
+  const Status synced = checkpoint_->sync();
   return synced.ok() ? Status() : after_failed_write(synced);
 }
 

@@ -74,6 +74,12 @@ struct JournaledRange {
   uint64_t truncations = 0;
 };
 
+// A log start on its way into the checkpoint.
+struct NotedStart {
+  std::shared_ptr<File> checkpoint;
+  uint64_t sequence = 0;
+};
+
 // Whole batches of one segment. Empty (no file) when there is nothing to read at or behind base_offset yet.
 struct LogSlice {
   std::shared_ptr<const File> file;
@@ -168,11 +174,13 @@ class PartitionLog {
   Status roll_active(WallTimeMs now);
 
   // --- The start of the log: partition_log_start.cc. -----------------------------------------------------------------
-  // Moves the start to `start`, at most end_offset(): note_start(), sync the file on a worker, both once more (so that
-  // no older start is left in the checkpoint), then adopt_start() with what the syncs said. Until then readers see the
-  // old one. Several may be under way at once; the start never goes back.
-  Result<std::shared_ptr<File>> note_start(Offset start);
-  Status adopt_start(Offset start, const Status& synced);
+  // Moves the start to `start`, at most end_offset(): note_start(), sync the file on a worker, start_synced() with what
+  // the sync said; all that once more, so that no older start is left in the checkpoint; then adopt_start(). Until then
+  // readers see the old one. Several may be under way at once; the start never goes back. A failed sync is final.
+  static constexpr int kStartNotes = 2;
+  Result<NotedStart> note_start(Offset start);
+  Status start_synced(const NotedStart& noted, const Status& synced);
+  Status adopt_start(Offset start);
   // Before segments below the start can be removed, what they say of their producers has to be stored: if there is
   // such a thing, write it on a worker and give it back.
   std::optional<ProducerSnapshotWork> begin_producer_snapshot();

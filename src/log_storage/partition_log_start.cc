@@ -9,17 +9,23 @@
 
 namespace naru {
 
-Result<std::shared_ptr<File>> PartitionLog::note_start(Offset start) {
+Result<NotedStart> PartitionLog::note_start(Offset start) {
   NARU_ASSERT(start <= end_offset(), "{} ends at {} and cannot begin at {}", folder_, end_offset(), start);
   if (Status status = check_writable(); !status.ok()) return failure(std::move(status));
   noted_start_ = std::max(noted_start_, start);
   Status written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
   if (!written.ok()) return failure(after_failed_write(std::move(written)));
-  return checkpoint_->file();
+  return NotedStart{.checkpoint = checkpoint_->file(), .sequence = checkpoint_->sequence()};
 }
 
-Status PartitionLog::adopt_start(Offset start, const Status& synced) {
+Status PartitionLog::start_synced(const NotedStart& noted, const Status& synced) {
   if (!synced.ok()) go_offline(synced);
+  NARU_TRY(check_writable());
+  checkpoint_->synced(noted.sequence);
+  return Status();
+}
+
+Status PartitionLog::adopt_start(Offset start) {
   NARU_TRY(check_writable());
   NARU_ASSERT(start <= noted_start_, "start {} of {} was never written down", start, folder_);
   start_offset_ = std::max(start_offset_, start);

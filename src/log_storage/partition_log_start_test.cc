@@ -8,15 +8,6 @@
 namespace naru {
 namespace {
 
-Status move_start(PartitionLog& log, Offset start) {
-  Status synced;
-  for (int slot = 0; slot < 2 && synced.ok(); ++slot) {
-    NARU_TRY_ASSIGN(const auto file, log.note_start(start));
-    synced = file->sync_data();
-  }
-  return log.adopt_start(start, synced);
-}
-
 // A log of 9 batches of two records each, in segments of at most five batches.
 std::unique_ptr<PartitionLog> filled(LogOnDisk& disk) {
   auto log = disk.must_open();
@@ -40,11 +31,12 @@ TEST(LogStart, ReadersGetNothingFromBeforeIt) {
 TEST(LogStart, IsSeenOnlyWhenItIsDurable) {
   LogOnDisk disk(2);
   const auto log = filled(disk);
-  const auto file = log->note_start(Offset(6));
-  ASSERT_TRUE(file.has_value());
+  const auto noted = log->note_start(Offset(6));
+  ASSERT_TRUE(noted.has_value());
   EXPECT_EQ(log->start_offset(), Offset(0));
   EXPECT_EQ(log->truncate_to(Offset(4)), ErrorCode::offset_out_of_range) << "it may be on the disk already";
-  EXPECT_EQ(log->adopt_start(Offset(6), Status(ErrorCode::io_error)), ErrorCode::log_offline);
+  EXPECT_EQ(log->start_synced(*noted, Status(ErrorCode::io_error)), ErrorCode::log_offline);
+  EXPECT_EQ(log->adopt_start(Offset(6)), ErrorCode::log_offline);
   EXPECT_EQ(log->start_offset(), Offset(0));
 }
 
@@ -53,8 +45,8 @@ TEST(LogStart, NeverGoesBack) {
   const auto log = filled(disk);
   ASSERT_TRUE(log->note_start(Offset(8)).has_value());
   ASSERT_TRUE(log->note_start(Offset(3)).has_value());
-  ASSERT_TRUE(log->adopt_start(Offset(8), Status()).ok());
-  ASSERT_TRUE(log->adopt_start(Offset(3), Status()).ok());
+  ASSERT_TRUE(log->adopt_start(Offset(8)).ok());
+  ASSERT_TRUE(log->adopt_start(Offset(3)).ok());
   EXPECT_EQ(log->start_offset(), Offset(8));
 }
 

@@ -1,6 +1,8 @@
 // The small files of a log, each for itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/epoch_history.h"
 #include "log_storage/index_file.h"
@@ -52,6 +54,32 @@ TEST_F(StoredFiles, ACheckpointSurvivesTheLossOfEitherSlot) {
     ASSERT_TRUE(value.has_value()) << byte;
     EXPECT_TRUE(value->durable_end == Offset(1) || value->durable_end == Offset(5)) << byte;
     files.flip_bit("/checkpoint", byte, 2);
+  }
+}
+
+// Of writes without a sync, a power cut may spoil all.
+TEST_F(StoredFiles, WritesThatWereNotSyncedEndangerOneSlotOfACheckpointOnly) {
+  {
+    CheckpointFile checkpoint = must_open_checkpoint();
+    ASSERT_TRUE(checkpoint.write_both_and_sync({Offset(1), Offset(0)}).ok());
+  }
+  for (int64_t life = 1; life < 20; ++life) {
+    const Bytes before = files.content("/checkpoint");
+    CheckpointFile checkpoint = must_open_checkpoint();
+    const auto written_before = checkpoint.sequence();
+    for (int64_t i = 1; i <= life % 4; ++i) {
+      ASSERT_TRUE(checkpoint.write({checkpoint.value()->durable_end + 1, Offset(0)}).ok());
+    }
+    if (life % 5 == 0) checkpoint.synced(written_before);  // the sync began before the writes
+    if (life % 3 == 0) ASSERT_TRUE(checkpoint.sync().ok());
+    ASSERT_TRUE(checkpoint.write({checkpoint.value()->durable_end + 1, Offset(0)}).ok());
+    const Bytes after = files.content("/checkpoint");
+    const auto changed = [&](size_t slot) {
+      return !std::ranges::equal(BytesView(before).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes),
+                                 BytesView(after).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes));
+    };
+    if (life % 3 != 0) EXPECT_NE(changed(0), changed(1)) << life;
+    // The process dies, and another one goes on with what is in the page cache.
   }
 }
 

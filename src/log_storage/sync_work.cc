@@ -18,6 +18,7 @@ Status final_if_failed(Status status) {
 void UnsyncedParts::take_back(UnsyncedParts older) {
   older.files.insert(older.files.end(), files.begin(), files.end());
   files = std::move(older.files);
+  checkpoint |= older.checkpoint;
   names |= older.names;
   epochs |= older.epochs;
 }
@@ -28,6 +29,7 @@ Status SyncWork::perform() {
     NARU_TRY(replace_file(*file_system_, folder_, std::string(kEpochFileName), as_bytes(epochs_text_)));
   }
   for (const auto& file : parts_.files) NARU_TRY(final_if_failed(file->sync_data()));
+  if (checkpoint_) NARU_TRY(final_if_failed(checkpoint_->sync_data()));
   NARU_TRY(final_if_failed(active_->sync_data()));
   if (parts_.names) NARU_TRY(final_if_failed(file_system_->sync_directory(folder_)));
   if (snapshot_) snapshot_->write_aside();  // losing it does no harm

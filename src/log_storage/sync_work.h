@@ -16,7 +16,8 @@ namespace naru {
 
 // Besides the active segment. Whatever a failed attempt did not sync goes back to the log.
 struct UnsyncedParts {
-  std::vector<std::shared_ptr<File>> files;  // sealed segments with their indexes; the checkpoint after a roll
+  std::vector<std::shared_ptr<File>> files;  // sealed segments with their indexes
+  bool checkpoint = false;                   // after a roll
   bool names = false;                        // the folder has new names
   bool epochs = false;                       // leader-epoch-checkpoint is behind
 
@@ -40,6 +41,8 @@ class SyncWork {
   std::string folder_;
   std::shared_ptr<File> active_;
   UnsyncedParts parts_;
+  std::shared_ptr<File> checkpoint_;  // if it is one of the parts
+  uint64_t checkpoint_sequence_ = 0;
   std::string epochs_text_;
   std::optional<ProducerSnapshotWork> snapshot_;
   Offset end_offset_;

@@ -11,19 +11,20 @@ namespace {
 
 using PartitionPtr = std::shared_ptr<Partition>;
 
-// In two rounds, because the checkpoint has two slots: a power cut that spoils the newer one must not find an older
-// start in the other.
-constexpr int kCheckpointSlots = 2;
-
 Task<Result<Offset>> move_start(const PartitionPtr& partition, Scheduler& scheduler, Offset start) {
-  Status synced;
-  for (int slot = 0; slot < kCheckpointSlots && synced.ok(); ++slot) {
-    NARU_CO_TRY_ASSIGN(const auto file, co_await partition->with_log(
-                                            [start](const LogAccess& access) { return access.log.note_start(start); }));
-    synced = co_await on_worker(scheduler, [&file] { return file->sync_data(); });
+  for (int note = 0; note < PartitionLog::kStartNotes; ++note) {
+    NARU_CO_TRY_ASSIGN(const auto noted, co_await partition->with_log([start](const LogAccess& access) {
+      return access.log.note_start(start);
+    }));
+    const Status synced = co_await on_worker(scheduler, [&noted] { return noted.checkpoint->sync_data(); });
+    NARU_CO_TRY_ASSIGN(std::ignore,
+                       co_await partition->with_log([&noted, &synced](const LogAccess& access) -> Result<Unit> {
+                         NARU_TRY(access.log.start_synced(noted, synced));
+                         return Unit{};
+                       }));
   }
-  co_return co_await partition->with_log([&synced, start](const LogAccess& access) -> Result<Offset> {
-    NARU_TRY(access.log.adopt_start(start, synced));
+  co_return co_await partition->with_log([start](const LogAccess& access) -> Result<Offset> {
+    NARU_TRY(access.log.adopt_start(start));
     return access.log.start_offset();
   });
 }

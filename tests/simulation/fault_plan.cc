@@ -39,7 +39,7 @@ namespace {
 void draw_cleanup(RunPlan& plan, Random& random) {
   const uint64_t kind = random.below(4);
   if (kind >= 2) return;
-  plan.segment_bytes = static_cast<int64_t>(1000 + random.below(4000));
+  plan.segment_bytes = static_cast<int64_t>(2000 + random.below(4000));  // any batch fits
   if (kind == 0) {
     plan.cleanup = Cleanup::remove;
     if (!random.one_in(3)) plan.retention_ms = static_cast<int64_t>(200 + random.below(3000));

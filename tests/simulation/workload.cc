@@ -323,7 +323,8 @@ Task<void> Workload::check_liveness() {
         last_error_ == ErrorCode::kafka_storage_error) {
       refused_logs_.insert(partition);
     } else if (history_.acknowledged_count() == before) {
-      failed(fmt::format("{}-{} takes no records although everything is healed", partition.first, partition.second));
+      failed(fmt::format("{}-{} takes no records although everything is healed: {}", partition.first, partition.second,
+                         describe(last_error_).name));
     }
   }
 }
