@@ -134,9 +134,9 @@ void LogProducers::store_snapshot(Offset end) {
   finish_snapshot(work);
 }
 
-Offset LogProducers::forgettable_end(Offset durable_end) const {
+Offset LogProducers::forgettable_end(Offset synced_end) const {
   if (state_.empty()) return Offset(std::numeric_limits<int64_t>::max());
-  const auto behind = std::ranges::upper_bound(files_.offsets(), durable_end);
+  const auto behind = std::ranges::upper_bound(files_.offsets(), synced_end);
   return behind == files_.offsets().begin() ? Offset(0) : *std::prev(behind);
 }
 

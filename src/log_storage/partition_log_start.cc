@@ -40,7 +40,7 @@ std::optional<ProducerSnapshotWork> PartitionLog::begin_producer_snapshot() {
   for (const auto& segment : segments_) {
     if (segment->end_offset() <= start_offset_) end = segment->end_offset();
   }
-  if (end <= producers_.forgettable_end(durable_end())) return std::nullopt;
+  if (end <= producers_.forgettable_end(synced_end())) return std::nullopt;
   return producers_.begin_snapshot(end_offset());
 }
 
@@ -51,7 +51,7 @@ void PartitionLog::finish_producer_snapshot(const ProducerSnapshotWork& work, ui
 
 RemovedSegments PartitionLog::take_segments_below_start() {
   RemovedSegments removed{.file_system = &file_system_, .folder = folder_};
-  const Offset end = std::min(start_offset_, producers_.forgettable_end(durable_end()));
+  const Offset end = std::min(start_offset_, producers_.forgettable_end(synced_end()));
   while (segments_.size() > 1 && segments_.front()->end_offset() <= end) {
     const Segment& segment = *segments_.front();
     for (std::string& path : segment.paths()) {
