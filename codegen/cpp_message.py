@@ -263,7 +263,7 @@ def show_function(message: Message, struct: Struct) -> list[str]:
 def version_check(message: Message) -> list[str]:
     name = message.name
     return [
-        "void check_version(int16_t version) {",
+        f"void check_version(const {name}&, int16_t version) {{",
         f"  NARU_ASSERT({name}::kMinVersion <= version && version <= {name}::kMaxVersion,",
         f'              "{name} has no version {{}}", version);',
         "}",
@@ -274,11 +274,11 @@ def public_functions(message: Message) -> list[str]:
     name = message.name
     return [
         f"void encode(kafka::WireWriter& writer, const {name}& message, int16_t version) {{",
-        *indent(["check_version(version);", "write_fields(writer, message, version);"]), "}", "",
+        *indent(["check_version(message, version);", "write_fields(writer, message, version);"]), "}", "",
         f"void decode(kafka::WireReader& reader, {name}& message, int16_t version) {{",
-        *indent(["check_version(version);", f"message = {name}();", "read_fields(reader, message, version);"]), "}", "",
+        *indent(["check_version(message, version);", f"message = {name}();", "read_fields(reader, message, version);"]), "}", "",
         f"size_t encoded_size(const {name}& message, int16_t version) {{",
-        *indent(["check_version(version);", "kafka::WireSizer sizer;", "write_fields(sizer, message, version);",
+        *indent(["check_version(message, version);", "kafka::WireSizer sizer;", "write_fields(sizer, message, version);",
                  "return sizer.size();"]), "}", "",
         f"std::string to_json(const {name}& message, int16_t version) {{",
         *indent(["kafka::JsonWriter json;", "show_fields(json, message, version);", "return json.take();"]), "}",

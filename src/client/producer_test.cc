@@ -12,7 +12,7 @@
 namespace naru::client {
 namespace {
 
-constexpr uint16_t kPort = 9092;
+constexpr uint16_t kBrokerPort = 9092;
 
 // One broker, one topic "t" of four partitions, and a script for Produce: what each request gets, then success.
 class ProducerTest : public testing::Test {
@@ -20,7 +20,7 @@ class ProducerTest : public testing::Test {
   ProducerTest() {
     broker_.on(kafka::ApiKey::metadata, [this](const FakeBroker::Request& request) {
       kafka::MetadataResponse response;
-      response.brokers = {{.node_id = BrokerId(0), .host = "broker", .port = kPort}};
+      response.brokers = {{.node_id = BrokerId(0), .host = "broker", .port = kBrokerPort}};
       const auto asked = request.body<kafka::MetadataRequest>();
       for (const auto& topic : *asked.topics) {
         auto& answer = response.topics.emplace_back();
@@ -82,8 +82,8 @@ class ProducerTest : public testing::Test {
 
   SimulatedWorld world_{1};
   std::unique_ptr<SimulatedProcess> process_ = world_.add_node("client").start();
-  FakeBroker broker_{world_.add_node("broker"), kPort};
-  ClusterClient client_{process_->seams(), {.bootstrap = {{"broker", kPort}}, .request_timeout = 5s}};
+  FakeBroker broker_{world_.add_node("broker"), kBrokerPort};
+  ClusterClient client_{process_->seams(), {.bootstrap = {{"broker", kBrokerPort}}, .request_timeout = 5s}};
   std::unique_ptr<Producer> producer_;
   std::vector<ErrorCode> script_;
   ErrorCode topic_error_ = ErrorCode::none;

@@ -8,13 +8,13 @@
 namespace naru::command_line {
 namespace {
 
-using Offsets = std::map<client::TopicPartition, client::OffsetAtTime>;
+using FoundOffsets = std::map<client::TopicPartition, client::OffsetAtTime>;
 using Ranges = std::map<client::TopicPartition, ReadRange>;
 
-Task<Result<Offsets>> find_times(client::ClusterClient& client, const std::vector<client::TopicPartition>& partitions,
+Task<Result<FoundOffsets>> find_times(client::ClusterClient& client, const std::vector<client::TopicPartition>& partitions,
                                  const StartAt& start, WallTimeMs now) {
   if (start.kind == StartAt::Kind::time) co_return co_await client::list_offsets(client, partitions, start.time);
-  if (start.kind != StartAt::Kind::ago) co_return Offsets();
+  if (start.kind != StartAt::Kind::ago) co_return FoundOffsets();
   const auto ago = std::chrono::duration_cast<Milliseconds>(start.ago).count();
   co_return co_await client::list_offsets(client, partitions, std::max<WallTimeMs>(0, now - ago));
 }
@@ -38,9 +38,9 @@ Offset choose(const StartAt& start, Offset first, Offset end, Offset at_time) {
 
 Task<Result<Ranges>> find_ranges(client::ClusterClient& client, std::vector<client::TopicPartition> partitions,
                                  StartAt start, WallTimeMs now) {
-  NARU_CO_TRY_ASSIGN(const Offsets firsts, co_await client::list_offsets(client, partitions, client::kEarliest));
-  NARU_CO_TRY_ASSIGN(const Offsets ends, co_await client::list_offsets(client, partitions, client::kLatest));
-  NARU_CO_TRY_ASSIGN(const Offsets times, co_await find_times(client, partitions, start, now));
+  NARU_CO_TRY_ASSIGN(const FoundOffsets firsts, co_await client::list_offsets(client, partitions, client::kEarliest));
+  NARU_CO_TRY_ASSIGN(const FoundOffsets ends, co_await client::list_offsets(client, partitions, client::kLatest));
+  NARU_CO_TRY_ASSIGN(const FoundOffsets times, co_await find_times(client, partitions, start, now));
   Ranges ranges;
   for (const client::TopicPartition& partition : partitions) {
     const Offset first = firsts.at(partition).offset;

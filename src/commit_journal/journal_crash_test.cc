@@ -9,7 +9,7 @@
 namespace naru {
 namespace {
 
-constexpr size_t kLogs = 3;
+constexpr size_t kCrashedLogs = 3;
 uint64_t recoveries = 0;
 uint64_t replayed_batches = 0;
 
@@ -18,14 +18,14 @@ class Script {
  public:
   explicit Script(uint64_t seed)
       : disk_random_(seed), files_(disk_random_), choices_(seed * 7919), steps_(40 + static_cast<int>(seed % 20)) {
-    JournaledLogs::create(files_, kLogs);
+    JournaledLogs::create(files_, kCrashedLogs);
     mutations_before_ = files_.mutations();
   }
 
   // False once the machine is gone.
   bool run() {
     run_.emplace(files_, disk_random_);
-    if (!run_->open(kLogs).ok()) return false;
+    if (!run_->open(kCrashedLogs).ok()) return false;
     for (int i = 0; i < steps_; ++i) {
       if (!step(i) || files_.is_dead()) return false;
     }
@@ -46,7 +46,7 @@ class Script {
       JournaledLogs after(*disk, random);
       recover(after);
       if (testing::Test::HasFatalFailure()) return;
-      for (size_t i = 0; i < kLogs; ++i) {
+      for (size_t i = 0; i < kCrashedLogs; ++i) {
         const WitnessedLog nothing(LogId{});
         const auto& before = i < run_->logs.size() ? *run_->logs[i] : nothing;  // it died while they were opened
         PartitionLog& log = after.logs[i]->log();
@@ -65,7 +65,7 @@ class Script {
     JournaledLogs again(*disk, random);
     recover(again);
     if (testing::Test::HasFatalFailure()) return;
-    for (size_t i = 0; i < kLogs; ++i) {
+    for (size_t i = 0; i < kCrashedLogs; ++i) {
       const auto found = read_all(again.logs[i]->log());
       ASSERT_TRUE(found.has_value()) << found.error().to_string();
       ASSERT_EQ(found->size(), expected[i].size()) << "log " << i;
@@ -76,7 +76,7 @@ class Script {
  private:
   static void recover(JournaledLogs& logs) {
     ++recoveries;
-    const Status opened = logs.open(kLogs);
+    const Status opened = logs.open(kCrashedLogs);
     ASSERT_TRUE(opened.ok()) << opened.to_string();
     replayed_batches += logs.replayed;
   }
@@ -84,18 +84,18 @@ class Script {
   // The logs can be used, and the journal too.
   static void go_on(JournaledLogs& logs, std::vector<std::vector<TestBatch>>& expected) {
     for (int round = 0; round < 2; ++round) {
-      for (size_t i = 0; i < kLogs; ++i) {
+      for (size_t i = 0; i < kCrashedLogs; ++i) {
         expected[i].push_back(numbered_batch(900 + round, 1, LeaderEpoch(1000)));
         ASSERT_TRUE(logs.append(i, expected[i].back()));
       }
       logs.scheduler.run_all();
     }
-    for (size_t i = 0; i < kLogs; ++i) ASSERT_EQ(logs.logs[i]->promised, Offset(offsets_in(expected[i])));
+    for (size_t i = 0; i < kCrashedLogs; ++i) ASSERT_EQ(logs.logs[i]->promised, Offset(offsets_in(expected[i])));
   }
 
   bool step(int number) {
     JournaledLogs& run = *run_;
-    const size_t which = choices_.below(kLogs);
+    const size_t which = choices_.below(kCrashedLogs);
     switch (choices_.below(12)) {
       case 0:
       case 1:

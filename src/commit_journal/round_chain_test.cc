@@ -5,15 +5,15 @@
 namespace naru {
 namespace {
 
-constexpr uint64_t kBlock = kJournalBlock;
+constexpr uint64_t kChainBlock = kJournalBlock;
 
 // Rounds of one block each; the newest has the given tail.
 std::vector<JournalRoundHeader> rounds(uint64_t first, uint64_t last, uint64_t tail) {
   std::vector<JournalRoundHeader> all;
   for (uint64_t sequence = first; sequence <= last; ++sequence) {
     all.push_back({.sequence = sequence,
-                   .position = (sequence - 1) * kBlock,
-                   .previous_position = sequence == 1 ? kNoJournalPosition : (sequence - 2) * kBlock,
+                   .position = (sequence - 1) * kChainBlock,
+                   .previous_position = sequence == 1 ? kNoJournalPosition : (sequence - 2) * kChainBlock,
                    .tail = sequence == last ? tail : 0});
   }
   return all;
@@ -21,7 +21,7 @@ std::vector<JournalRoundHeader> rounds(uint64_t first, uint64_t last, uint64_t t
 
 TEST(RoundChain, GoesBackToTheTail) {
   EXPECT_TRUE(chain_rounds({}).needed.empty());
-  const auto all = rounds(1, 9, 5 * kBlock);
+  const auto all = rounds(1, 9, 5 * kChainBlock);
   const RoundChain chain = chain_rounds({all.rbegin(), all.rend()});
   EXPECT_FALSE(chain.missing);
   ASSERT_EQ(chain.needed.size(), 4u);
@@ -34,15 +34,15 @@ TEST(RoundChain, TheFirstRoundHasNoneBefore) {
 }
 
 TEST(RoundChain, ARoundThatIsGoneIsMissedOnlyIfItIsNeeded) {
-  auto all = rounds(1, 9, 5 * kBlock);
+  auto all = rounds(1, 9, 5 * kChainBlock);
   all.erase(all.begin() + 4);
   EXPECT_FALSE(chain_rounds(all).missing);
   all.erase(all.begin() + 5);
-  EXPECT_EQ(chain_rounds(all).missing, 6 * kBlock);
+  EXPECT_EQ(chain_rounds(all).missing, 6 * kChainBlock);
 }
 
 TEST(RoundChain, TheNewestRoundIsNotMissed) {
-  auto all = rounds(1, 9, 5 * kBlock);
+  auto all = rounds(1, 9, 5 * kChainBlock);
   all.pop_back();
   const RoundChain chain = chain_rounds(all);
   EXPECT_FALSE(chain.missing);
@@ -51,8 +51,8 @@ TEST(RoundChain, TheNewestRoundIsNotMissed) {
 
 TEST(RoundChain, ARoundAtTheWrongPlaceDoesNotCount) {
   auto all = rounds(1, 3, 0);
-  all[1].position += 64 * kBlock;
-  EXPECT_EQ(chain_rounds(all).missing, kBlock);
+  all[1].position += 64 * kChainBlock;
+  EXPECT_EQ(chain_rounds(all).missing, kChainBlock);
 }
 
 }  // namespace

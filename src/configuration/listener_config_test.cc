@@ -5,7 +5,7 @@
 namespace naru {
 namespace {
 
-std::string refusal(std::string_view listeners, std::string_view advertised = "", std::string_view map = "") {
+std::string listener_refusal(std::string_view listeners, std::string_view advertised = "", std::string_view map = "") {
   const auto parsed = parse_listeners(listeners, advertised, map);
   return parsed ? "accepted" : parsed.error().message();
 }
@@ -26,23 +26,23 @@ TEST(Listeners, APlainAddressIsTheListenerPlaintext) {
 }
 
 TEST(Listeners, RefuseWithASentenceThatSaysWhatToChange) {
-  EXPECT_EQ(refusal(""), "listeners is empty: no client could connect");
-  EXPECT_EQ(refusal("localhost"), "'localhost' is not HOST:PORT");
-  EXPECT_EQ(refusal("A B://x:1"), "'A B' is not a listener name");
-  EXPECT_EQ(refusal("PLAINTEXT://a:1,PLAINTEXT://b:2"), "listener PLAINTEXT is there twice");
-  EXPECT_EQ(refusal("PLAINTEXT://a:1,X://a:1", "", "X:PLAINTEXT"), "listeners PLAINTEXT and X share the address a:1");
-  EXPECT_EQ(refusal("X://a:1"),
+  EXPECT_EQ(listener_refusal(""), "listeners is empty: no client could connect");
+  EXPECT_EQ(listener_refusal("localhost"), "'localhost' is not HOST:PORT");
+  EXPECT_EQ(listener_refusal("A B://x:1"), "'A B' is not a listener name");
+  EXPECT_EQ(listener_refusal("PLAINTEXT://a:1,PLAINTEXT://b:2"), "listener PLAINTEXT is there twice");
+  EXPECT_EQ(listener_refusal("PLAINTEXT://a:1,X://a:1", "", "X:PLAINTEXT"), "listeners PLAINTEXT and X share the address a:1");
+  EXPECT_EQ(listener_refusal("X://a:1"),
             "listener X has no security protocol; add X:PLAINTEXT to listener.security.protocol.map");
-  EXPECT_EQ(refusal("SSL://a:1"), "listener SSL has the security protocol SSL, but only PLAINTEXT is supported so far");
-  EXPECT_EQ(refusal("a:1", "", "nonsense"), "'nonsense' in listener.security.protocol.map is not NAME:PROTOCOL");
-  EXPECT_EQ(refusal("a:1", "X://b:2"), "advertised.listeners names X, which is not in listeners");
-  EXPECT_EQ(refusal("a:1", "b:2,c:3"), "listener PLAINTEXT is in advertised.listeners twice");
+  EXPECT_EQ(listener_refusal("SSL://a:1"), "listener SSL has the security protocol SSL, but only PLAINTEXT is supported so far");
+  EXPECT_EQ(listener_refusal("a:1", "", "nonsense"), "'nonsense' in listener.security.protocol.map is not NAME:PROTOCOL");
+  EXPECT_EQ(listener_refusal("a:1", "X://b:2"), "advertised.listeners names X, which is not in listeners");
+  EXPECT_EQ(listener_refusal("a:1", "b:2,c:3"), "listener PLAINTEXT is in advertised.listeners twice");
   EXPECT_EQ(
-      refusal("a:1", ":9092"),
+      listener_refusal("a:1", ":9092"),
       "0.0.0.0:9092 in advertised.listeners is not an address that a client can connect to; name a host and a port");
   std::string many = "a:1";
   for (int i = 0; i < 40; ++i) many += ",a:1";
-  EXPECT_EQ(refusal(many), "there are 41 listeners, more than 32");
+  EXPECT_EQ(listener_refusal(many), "there are 41 listeners, more than 32");
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ Result<CheckpointFile> CheckpointFile::open(FileSystem& file_system, const std::
 
 Status CheckpointFile::read_slots() {
   std::array<uint64_t, 2> sequences{};
+  std::array<Checkpoint, 2> values{};
   for (size_t i = 0; i < sequences.size(); ++i) {
     Slot slot;
     NARU_TRY_ASSIGN(const size_t got, file_->read_at(i * kSlotBytes, slot));
@@ -56,17 +57,25 @@ Status CheckpointFile::read_slots() {
                    file_->path(), version, kFormatVersion);
     }
     sequences[i] = load_big_endian<uint64_t>(slot.data() + kSequenceAt);
-    if (value_ && sequences[i] < sequence_) continue;
-    sequence_ = sequences[i];
-    value_ = Checkpoint{Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
-                        Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt)),
-                        load_big_endian<uint64_t>(slot.data() + kTruncationsAt)};
+    values[i] = {Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
+                 Offset(load_big_endian<int64_t>(slot.data() + kLogStartAt)),
+                 load_big_endian<uint64_t>(slot.data() + kTruncationsAt)};
   }
   // The newer of two whole slots may be in the page cache only, left by a process that died: the older one is durable.
   const size_t newer = sequences[0] > sequences[1] ? 0 : 1;
   const bool both_whole = sequences[1 - newer] > 0;
-  open_slot_ = both_whole ? newer : 1 - newer;
-  return Status();
+  sequence_ = sequences[newer];
+  if (sequence_ > 0) value_ = values[newer];
+  const bool start_or_truncations_differ = values[0].log_start_offset != values[1].log_start_offset ||
+                                           values[0].truncations != values[1].truncations;
+  if (!both_whole || !start_or_truncations_differ) {
+    open_slot_ = both_whole ? newer : 1 - newer;
+    return Status();
+  }
+  // It died while it wrote both. From now on the newer value counts, so no older one may come back.
+  NARU_TRY(file_->sync_data());
+  open_slot_ = 1 - newer;
+  return write_and_sync(*value_);
 }
 
 Status CheckpointFile::write(const Checkpoint& value) {

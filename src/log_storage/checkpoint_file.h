@@ -30,7 +30,8 @@ class CheckpointFile {
   static constexpr size_t kSlotBytes = 512;
   static constexpr uint16_t kFormatVersion = 1;
 
-  // Opens or creates it. unsupported_format when a newer Naru wrote it.
+  // Opens or creates it. Finishes what writes both slots and was interrupted. unsupported_format when a newer Naru wrote
+  // it.
   static Result<CheckpointFile> open(FileSystem& file_system, const std::string& folder);
 
   // What the newest whole slot says; nothing when the file is new or both slots are damaged.

@@ -9,7 +9,7 @@ namespace naru {
 namespace {
 
 // A list of records, and compaction by the words of its definition.
-class Model {
+class CompactionModel {
  public:
   struct Batch {
     Offset base;
@@ -178,7 +178,7 @@ class Life {
   LogOnDisk disk_;
   Random& random_;
   std::unique_ptr<PartitionLog> log_;
-  Model model_;
+  CompactionModel model_;
   WallTimeMs now_ = 0;
   int32_t epoch_ = 0;
   int next_value_ = 0;

@@ -165,7 +165,7 @@ TEST(ProducerState, MakesRoomByForgettingTheLongestIdle) {
 }
 
 // The simplest thing that can be said of it: all batches ever appended, in a list.
-class Model {
+class ProducerModel {
  public:
   Result<Offset> send(const Sent& sent) {
     auto& log = logs_[sent.id];
@@ -200,7 +200,7 @@ TEST(ProducerState, BehavesLikeAListOfBatches) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SimulatedRandom random(seed);
     Appender log;
-    Model model;
+    ProducerModel model;
     std::vector<Sent> sent;
     std::map<ProducerId, Sent> next;
     for (int step = 0; step < 1000; ++step) {

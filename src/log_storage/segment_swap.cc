@@ -13,7 +13,7 @@
 namespace naru {
 namespace {
 
-std::string path_of(const std::string& folder, Offset base_offset, std::string_view suffix,
+std::string staged_path(const std::string& folder, Offset base_offset, std::string_view suffix,
                     std::string_view stage = {}) {
   return fmt::format("{}/{}{}", folder, segment_file_name(base_offset, suffix), stage);
 }
@@ -33,8 +33,8 @@ Status rename_if_there(FileSystem& file_system, OpenFiles& open_files, const std
 }  // namespace
 
 Status commit_swap(FileSystem& file_system, const std::string& folder, Offset base_offset) {
-  NARU_TRY(file_system.rename(path_of(folder, base_offset, kLogSuffix, kCleanedSuffix),
-                              path_of(folder, base_offset, kLogSuffix, kSwapSuffix)));
+  NARU_TRY(file_system.rename(staged_path(folder, base_offset, kLogSuffix, kCleanedSuffix),
+                              staged_path(folder, base_offset, kLogSuffix, kSwapSuffix)));
   return file_system.sync_directory(folder);
 }
 
@@ -42,19 +42,19 @@ Status finish_swap(FileSystem& file_system, OpenFiles& open_files, const std::st
                    const std::vector<Offset>& replaced) {
   const Offset base = replaced.front();
   for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix}) {
-    NARU_TRY(remove_if_there(file_system, open_files, path_of(folder, base, suffix)));
+    NARU_TRY(remove_if_there(file_system, open_files, staged_path(folder, base, suffix)));
   }
   for (const Offset old : std::span(replaced).subspan(1)) {
     NARU_TRY(Segment::remove_files(file_system, open_files, folder, old));
   }
   // Before the new segment loses the name that says what it replaces.
   NARU_TRY(file_system.sync_directory(folder));
-  const std::string log_path = path_of(folder, base, kLogSuffix);
+  const std::string log_path = staged_path(folder, base, kLogSuffix);
   open_files.forget(log_path);
-  NARU_TRY(file_system.rename(path_of(folder, base, kLogSuffix, kSwapSuffix), log_path));
+  NARU_TRY(file_system.rename(staged_path(folder, base, kLogSuffix, kSwapSuffix), log_path));
   for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix}) {
-    NARU_TRY(rename_if_there(file_system, open_files, path_of(folder, base, suffix, kCleanedSuffix),
-                             path_of(folder, base, suffix)));
+    NARU_TRY(rename_if_there(file_system, open_files, staged_path(folder, base, suffix, kCleanedSuffix),
+                             staged_path(folder, base, suffix)));
   }
   return file_system.sync_directory(folder);
 }

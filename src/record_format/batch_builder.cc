@@ -1,21 +1,14 @@
 #include "record_format/batch_builder.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "foundation/assert.h"
 #include "foundation/byte_writer.h"
 #include "record_format/compression.h"
+#include "record_format/record_writer.h"
 
 namespace naru {
 namespace {
-
-constexpr size_t kMaxSize = std::numeric_limits<int32_t>::max();
-
-void write_nullable(ByteWriter& writer, std::optional<BytesView> bytes) {
-  writer.write_varint(bytes ? static_cast<int32_t>(bytes->size()) : -1);
-  if (bytes) writer.write_bytes(*bytes);
-}
 
 int16_t make_attributes(const BatchOptions& options) {
   auto attributes = static_cast<int16_t>(options.compression);
@@ -28,8 +21,8 @@ int16_t make_attributes(const BatchOptions& options) {
 // Lengths are 32-bit numbers in the format.
 bool lengths_fit(const NewRecord& record) {
   size_t total = record.key.value_or(BytesView{}).size();
-  const auto add = [&total](size_t size) { return size <= kMaxSize && (total += size) <= kMaxSize; };
-  if (total > kMaxSize || !add(record.value.value_or(BytesView{}).size())) return false;
+  const auto add = [&total](size_t size) { return size <= kMaxBatchSize && (total += size) <= kMaxBatchSize; };
+  if (total > kMaxBatchSize || !add(record.value.value_or(BytesView{}).size())) return false;
   return std::ranges::all_of(record.headers, [&add](const RecordHeader& header) {
     return add(header.key.size()) && add(header.value.value_or(BytesView{}).size());
   });
@@ -67,7 +60,7 @@ void BatchBuilder::add(const NewRecord& record) {
   ByteWriter records(records_);
   records.write_varint(static_cast<int32_t>(body_.size()));
   records.write_bytes(body_);
-  expressible_ = expressible_ && records_.size() <= kMaxSize;
+  expressible_ = expressible_ && records_.size() <= kMaxBatchSize;
   ++records_count_;
 }
 
@@ -75,7 +68,7 @@ Result<Bytes> BatchBuilder::build() const {
   if (!expressible_) return failure(ErrorCode::invalid_argument, "the records do not fit into one batch");
   NARU_ASSERT(records_count_ > 0, "a batch without records");
   NARU_TRY_ASSIGN(const Bytes payload, compress(options_.compression, records_));
-  if (payload.size() > kMaxSize - kBatchHeaderSize)
+  if (payload.size() > kMaxBatchSize - kBatchHeaderSize)
     return failure(ErrorCode::invalid_argument, "{} bytes of records do not fit into one batch", payload.size());
 
   Bytes batch;

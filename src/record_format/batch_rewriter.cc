@@ -6,16 +6,10 @@
 #include "foundation/assert.h"
 #include "foundation/byte_writer.h"
 #include "record_format/compression.h"
+#include "record_format/record_writer.h"
 
 namespace naru {
 namespace {
-
-constexpr size_t kMaxSize = std::numeric_limits<int32_t>::max();
-
-void write_nullable(ByteWriter& writer, std::optional<BytesView> bytes) {
-  writer.write_varint(bytes ? static_cast<int32_t>(bytes->size()) : -1);
-  if (bytes) writer.write_bytes(*bytes);
-}
 
 // A whole batch from a header, whose length and CRC are computed, and its compressed records.
 Bytes assemble(const BatchHeader& header, BytesView payload) {
@@ -76,7 +70,7 @@ void BatchRewriter::keep(const RecordView& record) {
   ByteWriter records(records_);
   records.write_varint(static_cast<int32_t>(body_.size()));
   records.write_bytes(body_);
-  expressible_ = expressible_ && records_.size() <= kMaxSize - kBatchHeaderSize;
+  expressible_ = expressible_ && records_.size() <= kMaxBatchSize - kBatchHeaderSize;
   ++kept_;
 }
 
@@ -85,7 +79,7 @@ Result<Bytes> BatchRewriter::build() const {
   const std::optional<Compression> codec = original_.compression();
   if (!expressible_ || !codec) return failure(ErrorCode::invalid_argument, "the records do not fit into the batch");
   NARU_TRY_ASSIGN(const Bytes payload, compress(*codec, records_));
-  if (payload.size() > kMaxSize - kBatchHeaderSize)
+  if (payload.size() > kMaxBatchSize - kBatchHeaderSize)
     return failure(ErrorCode::invalid_argument, "{} bytes of records do not fit into one batch", payload.size());
   BatchHeader header = original_;
   header.attributes = attributes_;

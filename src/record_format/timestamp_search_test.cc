@@ -13,7 +13,7 @@ namespace {
 
 using namespace test_batches;
 
-constexpr size_t kLimit = 1 << 20;
+constexpr size_t kDecompressedLimit = 1 << 20;
 constexpr Offset kBase{100};
 
 Bytes batch_at(const std::vector<WallTimeMs>& timestamps, Compression codec,
@@ -24,7 +24,7 @@ Bytes batch_at(const std::vector<WallTimeMs>& timestamps, Compression codec,
 }
 
 std::optional<TimestampedOffset> first_at(const Bytes& batch, WallTimeMs target, Offset from = Offset{0}) {
-  const auto found = find_first_at_or_after(batch, target, from, kLimit);
+  const auto found = find_first_at_or_after(batch, target, from, kDecompressedLimit);
   EXPECT_TRUE(found) << found.error().to_string();
   return found.value_or(std::nullopt);
 }
@@ -46,7 +46,7 @@ TEST(TimestampSearch, AgreesWithLookingAtEveryRecord) {
 
 TEST(TimestampSearch, FindsTheFirstOfTheLatestRecords) {
   for (const Compression codec : kAllCodecs) {
-    const auto found = find_max_timestamp(batch_at({10, 70, 30, 70}, codec), Offset(0), kLimit);
+    const auto found = find_max_timestamp(batch_at({10, 70, 30, 70}, codec), Offset(0), kDecompressedLimit);
     ASSERT_TRUE(found) << found.error().to_string();
     EXPECT_EQ(*found, (TimestampedOffset{kBase + 1, 70}));
   }
@@ -57,7 +57,7 @@ TEST(TimestampSearch, WithLogAppendTimeTheFirstRecordIsTheAnswer) {
     const Bytes batch = batch_at({10, 70, 30}, codec, TimestampType::log_append_time);
     EXPECT_EQ(first_at(batch, 70), (TimestampedOffset{kBase, 70}));
     EXPECT_EQ(first_at(batch, 71), std::nullopt);
-    EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kLimit), (TimestampedOffset{kBase, 70}));
+    EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kDecompressedLimit), (TimestampedOffset{kBase, 70}));
   }
 }
 
@@ -65,7 +65,7 @@ TEST(TimestampSearch, FindsNothingInAnEmptiedBatch) {
   Bytes batch = with_records(batch_at({10}, Compression::none), {}, 1);
   set_field(batch, batch_field::kRecordsCount, int32_t{0});
   EXPECT_EQ(first_at(batch, 0), std::nullopt);
-  EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kLimit), std::nullopt);
+  EXPECT_EQ(*find_max_timestamp(batch, Offset(0), kDecompressedLimit), std::nullopt);
 }
 
 TEST(TimestampSearch, ReportsWhatItCannotRead) {
@@ -73,8 +73,8 @@ TEST(TimestampSearch, ReportsWhatItCannotRead) {
   EXPECT_EQ(find_first_at_or_after(batch, 10, Offset{0}, 100).error().code(), ErrorCode::message_too_large);
   Bytes broken = batch_at({10}, Compression::none);
   broken[kBatchHeaderSize] = std::byte{0x7e};
-  EXPECT_EQ(find_first_at_or_after(broken, 10, Offset{0}, kLimit).error().code(), ErrorCode::invalid_record);
-  EXPECT_EQ(find_max_timestamp(broken, Offset(0), kLimit).error().code(), ErrorCode::invalid_record);
+  EXPECT_EQ(find_first_at_or_after(broken, 10, Offset{0}, kDecompressedLimit).error().code(), ErrorCode::invalid_record);
+  EXPECT_EQ(find_max_timestamp(broken, Offset(0), kDecompressedLimit).error().code(), ErrorCode::invalid_record);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 using PartitionPtr = std::shared_ptr<Partition>;
 using CompactionPtr = std::unique_ptr<LogCompaction>;
 
-CompactionPlan plan_inside(const LogAccess& access, WallTimeMs now) {
+CompactionPlan plan_compaction_inside(const LogAccess& access, WallTimeMs now) {
   if (!access.config.compacted) return {};
   const CompactionPolicy policy{.min_cleanable_dirty_ratio = access.config.min_cleanable_dirty_ratio,
                                 .min_compaction_lag_ms = access.config.min_compaction_lag_ms,
@@ -20,7 +20,7 @@ CompactionPlan plan_inside(const LogAccess& access, WallTimeMs now) {
 
 // Nothing: it is not wanted any more.
 Result<CompactionPtr> begin_inside(const LogAccess& access, CompactionSettings settings) {
-  const CompactionPlan plan = plan_inside(access, settings.now);
+  const CompactionPlan plan = plan_compaction_inside(access, settings.now);
   if (!plan.wanted) return CompactionPtr();
   settings.delete_retention_ms = access.config.delete_retention_ms;
   return access.log.begin_compaction(plan.segments, settings);
@@ -75,7 +75,7 @@ Task<Result<CompactionStatistics>> compact_in_turn(const PartitionPtr& partition
 Task<Result<CompactionPlan>> look_for_compaction(std::shared_ptr<Partition> partition, Clock& clock) {
   const WallTimeMs now = clock.wall_now_ms();
   co_return co_await partition->with_log(
-      [now](const LogAccess& access) -> Result<CompactionPlan> { return plan_inside(access, now); });
+      [now](const LogAccess& access) -> Result<CompactionPlan> { return plan_compaction_inside(access, now); });
 }
 
 Task<Result<CompactionStatistics>> compact_partition(std::shared_ptr<Partition> partition,

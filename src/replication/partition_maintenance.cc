@@ -68,7 +68,7 @@ struct StartMove {
   Offset to;
 };
 
-Result<StartMove> plan_inside(const LogAccess& access, WallTimeMs now) {
+Result<StartMove> plan_retention_inside(const LogAccess& access, WallTimeMs now) {
   PartitionLog& log = access.log;
   NARU_TRY(log.maybe_roll_by_time(now));
   const RetentionRules rules{.by_time_and_size = access.config.deletes_old,
@@ -84,7 +84,7 @@ Task<Result<RetentionOutcome>> retain_in_turn(const PartitionPtr& partition, Clo
   co_await to_worker(scheduler);  // a new segment means new files
   const WallTimeMs now = clock.wall_now_ms();
   NARU_CO_TRY_ASSIGN(const StartMove move,
-                     co_await partition->with_log([now](const LogAccess& access) { return plan_inside(access, now); }));
+                     co_await partition->with_log([now](const LogAccess& access) { return plan_retention_inside(access, now); }));
   if (move.to > move.from) {
     log_info("partition", "{}: retention moves the log start from {} to {}", partition->identity().to_string(),
              move.from, move.to);
