@@ -20,6 +20,7 @@ class Client:
     codecs: tuple = CODECS
     consumes: bool = True  # without a consumer group
     idempotent: bool = True
+    sessions: bool = False  # fetches in sessions
 
     def missing(self):
         return missing(self.tools) or self.too_old()
@@ -45,7 +46,7 @@ def java(version):
         folder = built(f"java-{version}", "java", build, version)
         return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{folder}/libraries/*:{folder}/classes", "Client"]
     return Client(f"java-{version}", version, program,
-                  {"javac": "a JDK (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"})
+                  {"javac": "a JDK (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"}, sessions=True)
 
 
 def go(name, version, **limits):
@@ -72,7 +73,7 @@ CARGO = "cargo 1.85 or newer"
 CLIENTS = [
     Client("confluent", "2.16.1", confluent, {"/usr/bin/python3": "python3 with python3-venv"}),
     *[java(version) for version in ("2.8.2", "3.9.1", "4.1.0", "4.4.0")],
-    go("franz", "1.22.2"),
+    go("franz", "1.22.2", sessions=True),
     go("sarama", "1.61.1"),
     go("kafkago", "0.4.51", idempotent=False),
     Client("kafkajs", "2.2.4", kafkajs, {"node": "Node.js (Debian: nodejs)", "npm": "npm (Debian: npm)"}, consumes=False),

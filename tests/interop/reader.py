@@ -9,9 +9,12 @@ PATIENCE_S = 60
 def config(broker):
     return {"bootstrap.servers": broker.address, "log_level": 4}  # warnings
 
-def create_topic(broker, name):
+
+def create_topic(broker, name, partitions=1, **settings):
+    """Settings as in Kafka, with underscores for dots."""
     admin = AdminClient(config(broker))
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(PATIENCE_S)
+    new = NewTopic(name, partitions, 1, config={key.replace("_", "."): str(value) for key, value in settings.items()})
+    admin.create_topics([new])[name].result(PATIENCE_S)
 
 
 def partition_count(broker, name):

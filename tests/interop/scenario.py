@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import threading
+import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "system"))
@@ -19,6 +21,10 @@ RECORDS_PER_CODEC = 1000
 FIRST_TIMESTAMP = 1700000000000
 NUMBERED_RECORDS = 50_000
 RESTARTS = 4
+FOLLOWED_PARTITIONS = 4
+FOLLOWED_RECORDS = 600
+# All begin with key 0, so the last of each key are parts of the long ones; of the short ones nothing is left.
+COMPACTED = [("none", 20), ("none", 1000), ("gzip", 850), ("gzip", 20), ("snappy", 600), ("lz4", 430), ("zstd", 30), ("zstd", 170)]
 PATIENCE_S = 300
 LONG_PATIENCE_S = 600
 
@@ -31,18 +37,20 @@ def require(condition, what):
 def run(client):
     """One line about what passed; raises if anything does not."""
     program = client.program()
-    broker = Broker()
+    broker = Broker("--set", "log.cleaner.backoff.ms=100", "--set", "log.retention.check.interval.ms=100", admin="127.0.0.1:0")
     try:
         admin(program, broker)
         produce_and_consume(client, program, broker)
         delete(program, broker)
+        compacted = read_compacted(client, program, broker)
+        followed = follow(client, program, broker) if client.consumes else None
         kept = numbered_records(client, program, broker)
         require(broker.terminate() == 0, "the broker did not stop cleanly")
     except (RuntimeError, subprocess.SubprocessError) as problem:
         raise RuntimeError(f"{problem}\nThe broker's log ends with:\n{broker.log[-3000:]}") from problem
     finally:
         broker.close()
-    return f"admin; {' '.join(client.codecs)}; {'consume; ' if client.consumes else ''}{kept}"
+    return "; ".join(filter(None, ["admin", " ".join(client.codecs), followed, compacted, kept]))
 
 
 def call(program, *arguments):
@@ -78,6 +86,49 @@ def produce_and_consume(client, program, broker):
     compare("the independent reader", reader.lines(broker, TOPIC), expected)
     if client.consumes:
         compare("consume", call(program, "consume", broker.address, TOPIC, str(len(expected))), expected)
+
+
+def read_compacted(client, program, broker):
+    """Compaction leaves parts of batches, and batches without records in the place of whole ones."""
+    topic = f"{TOPIC}-compacted"
+    reader.create_topic(broker, topic, cleanup_policy="compact", segment_bytes=50_000, segment_ms=200,
+                        min_cleanable_dirty_ratio=0.01)
+    last, end = {}, 0
+    for codec, count in COMPACTED:
+        call(program, "produce", broker.address, topic, codec, str(count))
+        for i in range(count):
+            last[i] = f"{end + i}\tkey {i}\t{codec} {i}\tnumber={i}\t{FIRST_TIMESTAMP + i}"
+        end += count
+    expected = sorted(last.values(), key=lambda line: int(line.split("\t")[0]))
+    deadline = time.monotonic() + PATIENCE_S
+    while len(lines := reader.lines(broker, topic)) > len(expected):
+        require(time.monotonic() < deadline, f"the log is not compacted: {len(lines)} records")
+        time.sleep(0.1)
+    compare("the independent reader", lines, expected)
+    if client.consumes:
+        compare("consume", call(program, "consume", broker.address, topic, str(len(expected))), expected)
+    return "consume, also compacted" if client.consumes else "compacted"
+
+
+def follow(client, program, broker):
+    """The client waits for news in all partitions while it writes to one after the other."""
+    topic = f"{TOPIC}-followed"
+    reader.create_topic(broker, topic, FOLLOWED_PARTITIONS)
+    before = looks_in_sessions(broker)
+    lines = call(program, "follow", broker.address, topic, str(FOLLOWED_RECORDS))
+    for partition in range(FOLLOWED_PARTITIONS):
+        expected = [f"{partition}\t{offset}\t{partition + offset * FOLLOWED_PARTITIONS}"
+                    for offset in range(FOLLOWED_RECORDS // FOLLOWED_PARTITIONS)]
+        compare(f"follow, partition {partition},", [line for line in lines if line.startswith(f"{partition}\t")], expected)
+    require(client.sessions == (looks_in_sessions(broker) > before), f"in sessions: {not client.sessions}")
+    return "follow in a session" if client.sessions else "follow"
+
+
+def looks_in_sessions(broker):
+    address = re.search(r"curl (http://\S+/metrics)", broker.log).group(1)
+    with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
+        metrics = answer.read().decode()
+    return float(re.search(r"^naru_fetch_session_looks_total (\S+)$", metrics, re.MULTILINE).group(1))
 
 
 def compare(who, lines, expected):

@@ -9,6 +9,10 @@ from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, 
 
 FIRST_TIMESTAMP = 1700000000000
 PATIENCE_S = 60
+LONG_WAIT_S = 40  # so long that a record which does not end the wait of a fetch is missed
+SHORT_WAIT_S = 0.1
+FOLLOWED_PARTITIONS = 4
+FOLLOW_WINDOW = 100
 
 
 def require(condition, what):
@@ -87,6 +91,36 @@ def consume(bootstrap, topic, count):
     consumer.close()
 
 
+def follow(bootstrap, topic, count):
+    count = int(count)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False,
+                         "fetch.wait.max.ms": LONG_WAIT_S * 1000, "socket.timeout.ms": LONG_WAIT_S * 2000})
+    consumer.assign([TopicPartition(topic, i, OFFSET_BEGINNING) for i in range(FOLLOWED_PARTITIONS)])
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+    acknowledged = Acknowledged()
+    sent, read, heard = 0, 0, set()
+    permitted = 1
+    while read < count:
+        for i in range(sent, min(permitted, count)):
+            producer.produce(topic, str(i), partition=i % FOLLOWED_PARTITIONS, on_delivery=acknowledged)
+            sent += 1
+        first = len(heard) < FOLLOWED_PARTITIONS
+        message = consumer.poll(SHORT_WAIT_S if first else LONG_WAIT_S / 2)
+        if message is None:
+            require(first and sent < count, "nothing arrives")
+            permitted = sent + 1
+            continue
+        if message.error():
+            raise KafkaException(message.error())
+        print(message.partition(), message.offset(), message.value().decode(), sep="\t")
+        heard.add(message.partition())
+        read += 1
+        permitted = read + (1 if read < count // 2 else FOLLOW_WINDOW)
+    producer.flush(PATIENCE_S)
+    require(acknowledged.count == count, f"{acknowledged.count} are acknowledged")
+    consumer.close()
+
+
 def idempotent(bootstrap, topic, count):
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1,
                          "message.timeout.ms": 120000, "reconnect.backoff.max.ms": 500})
@@ -101,4 +135,5 @@ def idempotent(bootstrap, topic, count):
 
 
 if __name__ == "__main__":
-    {"admin": admin, "delete": delete, "produce": produce, "consume": consume, "idempotent": idempotent}[sys.argv[1]](*sys.argv[2:])
+    {"admin": admin, "delete": delete, "produce": produce, "consume": consume, "follow": follow,
+     "idempotent": idempotent}[sys.argv[1]](*sys.argv[2:])

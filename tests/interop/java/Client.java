@@ -1,7 +1,10 @@
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -23,6 +26,11 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /** The program of Java's kafka-clients; one source for all versions from 2.8 on. */
 public class Client {
   private static final long FIRST_TIMESTAMP = 1700000000000L;
+  /** So long that a record which does not end the wait of a fetch is missed. */
+  private static final int LONG_WAIT_MS = 40000;
+  private static final int SHORT_WAIT_MS = 100;
+  private static final int FOLLOWED_PARTITIONS = 4;
+  private static final int FOLLOW_WINDOW = 100;
 
   private final String bootstrap;
   private final String topic;
@@ -39,6 +47,7 @@ public class Client {
       case "delete" -> client.delete();
       case "produce" -> client.produce(arguments[3], Integer.parseInt(arguments[4]));
       case "consume" -> client.consume(Integer.parseInt(arguments[3]));
+      case "follow" -> client.follow(Integer.parseInt(arguments[3]));
       case "idempotent" -> client.idempotent(Integer.parseInt(arguments[3]));
       default -> throw new IllegalArgumentException(arguments[0]);
     }
@@ -112,23 +121,64 @@ public class Client {
     try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
       consumer.assign(List.of(partition));
       consumer.seekToBeginning(List.of(partition));
+      long firstLater = -1;
       for (int read = 0; read < count;) {
         for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofSeconds(10))) {
           Header header = record.headers().iterator().next();
           System.out.println(record.offset() + "\t" + record.key() + "\t" + record.value() + "\t" + header.key() + "="
               + new String(header.value()) + "\t" + record.timestamp());
+          if (firstLater < 0 && record.timestamp() > FIRST_TIMESTAMP) firstLater = record.offset();
           read++;
         }
       }
-      require(consumer.endOffsets(List.of(partition)).get(partition) == count, "end offset");
-      require(consumer.offsetsForTimes(Map.of(partition, FIRST_TIMESTAMP + 1)).get(partition).offset() == 1, "offset for a time");
+      require(consumer.position(partition) == consumer.endOffsets(List.of(partition)).get(partition), "end offset");
+      var found = consumer.offsetsForTimes(Map.of(partition, FIRST_TIMESTAMP + 1)).get(partition);
+      require(found.offset() == firstLater, "offset for a time: " + found + ", not " + firstLater);
     }
+  }
+
+  private void follow(int count) throws Exception {
+    Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "fetch.max.wait.ms", LONG_WAIT_MS,
+        "request.timeout.ms", 2 * LONG_WAIT_MS);
+    Acknowledged acknowledged = new Acknowledged();
+    try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer());
+        var producer = new KafkaProducer<>(Map.<String, Object>of("bootstrap.servers", bootstrap), new StringSerializer(),
+            new StringSerializer())) {
+      var partitions = IntStream.range(0, FOLLOWED_PARTITIONS).mapToObj(i -> new TopicPartition(topic, i)).toList();
+      consumer.assign(partitions);
+      consumer.seekToBeginning(partitions);
+      Set<Integer> heard = new HashSet<>();
+      for (int read = 0, sent = 0, permitted = 1; read < count;) {
+        for (; sent < Math.min(permitted, count); sent++) {
+          var record = new ProducerRecord<String, String>(topic, sent % FOLLOWED_PARTITIONS, null, Integer.toString(sent));
+          producer.send(record, (metadata, failure) -> acknowledged.add(failure));
+        }
+        boolean first = heard.size() < FOLLOWED_PARTITIONS;
+        var records = consumer.poll(Duration.ofMillis(first ? SHORT_WAIT_MS : LONG_WAIT_MS / 2));
+        if (records.isEmpty()) {
+          require(first && sent < count, "nothing arrives");
+          permitted = sent + 1;
+          continue;
+        }
+        for (ConsumerRecord<String, String> record : records) {
+          System.out.println(record.partition() + "\t" + record.offset() + "\t" + record.value());
+          heard.add(record.partition());
+          read++;
+        }
+        permitted = read + (read < count / 2 ? 1 : FOLLOW_WINDOW);
+      }
+      producer.flush();
+      consumer.close(Duration.ZERO); // a fetch is waiting, and nothing will end it
+    }
+    acknowledged.require(count);
   }
 
   private void idempotent(int count) throws Exception {
     Acknowledged acknowledged = new Acknowledged();
+    // The first send() waits for metadata, and from 4.0 on, where the client forgets it with the broker, also one after a restart.
     Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.idempotence", "true", "acks", "all",
-        "max.in.flight.requests.per.connection", "5", "delivery.timeout.ms", "120000", "reconnect.backoff.max.ms", "500");
+        "max.in.flight.requests.per.connection", "5", "delivery.timeout.ms", "120000", "max.block.ms", "300000",
+        "reconnect.backoff.max.ms", "500");
     try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
       for (int i = 0; i < count; i++) {
         producer.send(new ProducerRecord<>(topic, 0, null, Integer.toString(i)), (metadata, failure) -> acknowledged.add(failure));
@@ -153,7 +203,7 @@ public class Client {
     }
 
     void require(int expected) throws Exception {
-      if (failure.get() != null) throw failure.get();
+      if (failure.get() != null) throw new IllegalStateException(count + " of " + expected + " are acknowledged", failure.get());
       Client.require(count == expected, count + " of " + expected + " are acknowledged");
     }
   }

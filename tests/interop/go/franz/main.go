@@ -150,6 +150,29 @@ func (f franz) Consume(topic string, count int) error {
 	return nil
 }
 
+func (f franz) Follow(topic string, count int) error {
+	start := map[int32]kgo.Offset{}
+	for partition := range int32(program.FollowedPartitions) {
+		start[partition] = kgo.NewOffset().AtStart()
+	}
+	client, err := f.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: start}),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.FetchMaxWait(program.LongWait))
+	if err != nil {
+		return err
+	}
+	ctx, arrivals := context.Background(), make(chan program.Arrival, count)
+	go func() {
+		for {
+			client.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+				arrivals <- program.Arrival{Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+			})
+		}
+	}()
+	return program.Follow(count, func(partition int32, value []byte) error {
+		return client.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: value}).FirstErr()
+	}, arrivals)
+}
+
 func (f franz) Idempotent(topic string, count int) error {
 	// Idempotence is on unless it is switched off; the client decides how many requests are in flight.
 	client, err := f.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordDeliveryTimeout(program.Patience))

@@ -119,8 +119,8 @@ func (c client) Delete(topic string) error {
 }
 
 func (c client) writer(topic string) *kafka.Writer {
-	toFirst := kafka.BalancerFunc(func(kafka.Message, ...int) int { return 0 })
-	return &kafka.Writer{Addr: c.Addr, Topic: topic, Balancer: toFirst, RequiredAcks: kafka.RequireAll, BatchSize: 100,
+	byMessage := kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return m.Partition })
+	return &kafka.Writer{Addr: c.Addr, Topic: topic, Balancer: byMessage, RequiredAcks: kafka.RequireAll, BatchSize: 100,
 		BatchTimeout: 10 * time.Millisecond}
 }
 
@@ -149,6 +149,29 @@ func (c client) Consume(topic string, count int) error {
 		program.PrintRecord(m.Offset, m.Key, m.Value, m.Headers[0].Key, m.Headers[0].Value, m.Time)
 	}
 	return nil
+}
+
+// Follow has a reader for each partition: this client knows no others without a group.
+func (c client) Follow(topic string, count int) error {
+	ctx, arrivals := context.Background(), make(chan program.Arrival, count)
+	for partition := range program.FollowedPartitions {
+		reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{c.bootstrap}, Topic: topic, Partition: partition,
+			MaxWait: program.LongWait})
+		go func() {
+			for {
+				m, err := reader.ReadMessage(ctx)
+				if err != nil {
+					return
+				}
+				arrivals <- program.Arrival{Partition: int32(m.Partition), Offset: m.Offset, Value: m.Value}
+			}
+		}()
+	}
+	writer := c.writer(topic)
+	writer.BatchSize = 1
+	return program.Follow(count, func(partition int32, value []byte) error {
+		return writer.WriteMessages(ctx, kafka.Message{Partition: int(partition), Value: value})
+	}, arrivals)
 }
 
 // Idempotent is not: this client has no idempotent producer. A batch whose answer is lost is sent again and doubles.

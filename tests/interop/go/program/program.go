@@ -2,6 +2,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -19,6 +20,12 @@ const (
 	MaxMessageBytes = "2000000"
 	// Patience is how long a producer keeps trying while the broker is away.
 	Patience = 2 * time.Minute
+	// FollowedPartitions is how many partitions the follow command reads.
+	FollowedPartitions = 4
+	// LongWait of a fetch is so long that a record which does not end it is missed.
+	LongWait     = 40 * time.Second
+	shortWait    = 100 * time.Millisecond
+	followWindow = 100
 )
 
 // Client does each command with one client library; an error ends the program with exit code 1.
@@ -27,13 +34,16 @@ type Client interface {
 	Delete(topic string) error
 	Produce(topic, codec string, count int) error
 	Consume(topic string, count int) error
+	// Follow passes a function that sends one record and waits for its acknowledgement, and the records as they arrive, to
+	// program.Follow.
+	Follow(topic string, count int) error
 	Idempotent(topic string, count int) error
 }
 
 // Main runs the command line PROGRAM COMMAND BOOTSTRAP TOPIC [CODEC] [COUNT].
 func Main(newClient func(bootstrap string) Client) {
 	if len(os.Args) < 4 {
-		fail(fmt.Errorf("usage: PROGRAM admin|delete|produce|consume|idempotent BOOTSTRAP TOPIC [CODEC] [COUNT]"))
+		fail(fmt.Errorf("usage: PROGRAM admin|delete|produce|consume|follow|idempotent BOOTSTRAP TOPIC [CODEC] [COUNT]"))
 	}
 	client, topic := newClient(os.Args[2]), os.Args[3]
 	var err error
@@ -46,6 +56,8 @@ func Main(newClient func(bootstrap string) Client) {
 		err = client.Produce(topic, os.Args[4], number(os.Args[5]))
 	case "consume":
 		err = client.Consume(topic, number(os.Args[4]))
+	case "follow":
+		err = client.Follow(topic, number(os.Args[4]))
 	case "idempotent":
 		err = client.Idempotent(topic, number(os.Args[4]))
 	default:
@@ -80,6 +92,46 @@ func Time(i int) time.Time             { return time.UnixMilli(FirstTimestamp + 
 // PrintRecord prints a record as the driver compares it.
 func PrintRecord(offset int64, key, value []byte, headerName string, header []byte, timestamp time.Time) {
 	fmt.Printf("%d\t%s\t%s\t%s=%s\t%d\n", offset, key, value, headerName, header, timestamp.UnixMilli())
+}
+
+// Arrival is a record that the follow command has read.
+type Arrival struct {
+	Partition int32
+	Offset    int64
+	Value     []byte
+}
+
+// Follow sends records to one partition after the other while a consumer waits for them: one at a time, in the second half some
+// together. At first a client may fetch from some partitions only, so until all are heard from, one more is sent if none arrives.
+func Follow(count int, send func(partition int32, value []byte) error, arrivals <-chan Arrival) error {
+	heard, read, sent, permitted := map[int32]bool{}, 0, 0, 1
+	for read < count {
+		for ; sent < min(permitted, count); sent++ {
+			if err := send(int32(sent%FollowedPartitions), Number(sent)); err != nil {
+				return err
+			}
+		}
+		first, patience := len(heard) < FollowedPartitions, LongWait/2
+		if first {
+			patience = shortWait
+		}
+		select {
+		case arrival := <-arrivals:
+			fmt.Printf("%d\t%d\t%s\n", arrival.Partition, arrival.Offset, arrival.Value)
+			heard[arrival.Partition] = true
+			read++
+			permitted = read + 1
+			if read >= count/2 {
+				permitted = read + followWindow
+			}
+		case <-time.After(patience):
+			if !first || sent == count {
+				return errors.New("nothing arrives")
+			}
+			permitted = sent + 1
+		}
+	}
+	return nil
 }
 
 // Pace keeps the idempotent command slow enough for the broker to be killed several times in its course.

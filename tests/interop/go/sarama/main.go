@@ -172,6 +172,39 @@ func (c client) Consume(topic string, count int) error {
 	return nil
 }
 
+func (c client) Follow(topic string, count int) error {
+	config := newConfig()
+	config.Consumer.MaxWaitTime = program.LongWait
+	config.Net.ReadTimeout = 2 * program.LongWait
+	config.Producer.RequiredAcks = sarama.WaitForAll
+	config.Producer.Partitioner = sarama.NewManualPartitioner
+	config.Producer.Return.Successes = true
+	consumer, err := sarama.NewConsumer(c.brokers, config)
+	if err != nil {
+		return err
+	}
+	arrivals := make(chan program.Arrival, count)
+	for index := range int32(program.FollowedPartitions) {
+		partition, err := consumer.ConsumePartition(topic, index, sarama.OffsetOldest)
+		if err != nil {
+			return err
+		}
+		go func() {
+			for m := range partition.Messages() {
+				arrivals <- program.Arrival{Partition: m.Partition, Offset: m.Offset, Value: m.Value}
+			}
+		}()
+	}
+	producer, err := sarama.NewSyncProducer(c.brokers, config)
+	if err != nil {
+		return err
+	}
+	return program.Follow(count, func(partition int32, value []byte) error {
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Partition: partition, Value: sarama.ByteEncoder(value)})
+		return err
+	}, arrivals)
+}
+
 func (c client) Idempotent(topic string, count int) error {
 	config := newConfig()
 	config.Producer.Idempotent = true

@@ -1,5 +1,6 @@
 //! The program of the crate rdkafka, which binds librdkafka.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,6 +19,11 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 const FIRST_TIMESTAMP: i64 = 1_700_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(120);
+/// So long that a record which does not end the wait of a fetch is missed.
+const LONG_WAIT: Duration = Duration::from_secs(40);
+const SHORT_WAIT: Duration = Duration::from_millis(100);
+const FOLLOWED_PARTITIONS: usize = 4;
+const FOLLOW_WINDOW: usize = 100;
 
 #[tokio::main]
 async fn main() -> Outcome {
@@ -30,6 +36,7 @@ async fn main() -> Outcome {
         ("delete", []) => delete(bootstrap, topic).await,
         ("produce", [codec, count]) => produce(bootstrap, topic, codec, count.parse()?),
         ("consume", [count]) => consume(bootstrap, topic, count.parse()?),
+        ("follow", [count]) => follow(bootstrap, topic, count.parse()?),
         ("idempotent", [count]) => idempotent(bootstrap, topic, count.parse()?),
         _ => Err(format!("no command {command} with {} arguments", rest.len()).into()),
     }
@@ -153,6 +160,46 @@ fn consume(bootstrap: &str, topic: &str, count: usize) -> Outcome {
         );
     }
     Ok(())
+}
+
+fn follow(bootstrap: &str, topic: &str, count: usize) -> Outcome {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", bootstrap).set("group.id", "none").set("enable.auto.commit", "false");
+    config.set("fetch.wait.max.ms", LONG_WAIT.as_millis().to_string());
+    config.set("socket.timeout.ms", (2 * LONG_WAIT).as_millis().to_string());
+    let consumer: BaseConsumer = config.create()?;
+    let mut partitions = TopicPartitionList::new();
+    for i in 0..FOLLOWED_PARTITIONS {
+        partitions.add_partition_offset(topic, i as i32, Offset::Beginning)?;
+    }
+    consumer.assign(&partitions)?;
+
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", bootstrap).set("linger.ms", "0");
+    let producer = config.create_with_context::<_, ThreadedProducer<_>>(Acknowledged::default())?;
+    let (mut heard, mut read, mut sent, mut permitted) = (HashSet::new(), 0, 0, 1);
+    while read < count {
+        while sent < count.min(permitted) {
+            let value = sent.to_string();
+            let partition = (sent % FOLLOWED_PARTITIONS) as i32;
+            let record = BaseRecord::<(), str>::to(topic).partition(partition).payload(&value);
+            producer.send(record).map_err(|(error, _)| error)?;
+            sent += 1;
+        }
+        let first = heard.len() < FOLLOWED_PARTITIONS;
+        let Some(message) = consumer.poll(if first { SHORT_WAIT } else { LONG_WAIT / 2 }) else {
+            require(first && sent < count, "nothing arrives")?;
+            permitted = sent + 1;
+            continue;
+        };
+        let message = message?;
+        let value = message.payload_view::<str>().ok_or("no value")??;
+        println!("{}\t{}\t{}", message.partition(), message.offset(), value);
+        heard.insert(message.partition());
+        read += 1;
+        permitted = read + if read < count / 2 { 1 } else { FOLLOW_WINDOW };
+    }
+    finish(&producer, count)
 }
 
 fn idempotent(bootstrap: &str, topic: &str, count: usize) -> Outcome {
