@@ -1,11 +1,17 @@
 """What an operator sees: first lines, clean shutdown, and refusals that say what to do."""
 
 import os
+import socket
+import struct
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
-from naru_process import NARU, PATIENCE_S, Broker, kcat
+from naru_process import NARU, PATIENCE_S, Broker, frame, kcat, read_frame
+
+METADATA = 3
 
 
 def refused(*arguments, environment=None):
@@ -13,6 +19,31 @@ def refused(*arguments, environment=None):
     done = subprocess.run([NARU, "server", "--kafka", "127.0.0.1:0", "--set", "naru.admin.listener=", *arguments],
                           capture_output=True, text=True, timeout=PATIENCE_S, env={**os.environ, **(environment or {})})
     return done.returncode, done.stderr
+
+
+def first_connection(broker):
+    """As soon as the broker, which is starting, accepts one."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            # From another address: thousands of attempts from the same one would sooner or later have the broker's own port.
+            return socket.create_connection(("127.0.0.1", broker.port), PATIENCE_S, source_address=("127.0.0.2", 0))
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def errors_and_leaders(sock, topic):
+    """Metadata version 0: the topic's error, and (error, leader) of each partition."""
+    name = topic.encode()
+    sock.sendall(frame(METADATA, 0, struct.pack(">ih", 1, len(name)) + name))
+    answer = read_frame(sock)
+    at = answer.index(struct.pack(">h", len(name)) + name) - 2
+    (error,) = struct.unpack_from(">h", answer, at)
+    at += 4 + len(name)
+    (count,) = struct.unpack_from(">i", answer, at)
+    # Each partition has one replica, which is in sync: index, leader and two arrays with one element.
+    return error, [struct.unpack_from(">hxxxxi", answer, at + 4 + i * 26) for i in range(count)]
 
 
 class StartAndStopTest(unittest.TestCase):
@@ -39,6 +70,20 @@ class StartAndStopTest(unittest.TestCase):
         broker.start()
         self.assertFalse(os.path.exists(os.path.join(broker.data, "clean-shutdown")), "it is true only while nobody runs")
         self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "2", "-e"), b"a\nb\n")
+
+    def test_the_first_connection_after_kill_9_is_told_of_topics_and_leaders(self):
+        broker = self.broker("--set", "num.partitions=8")
+        for i in range(10):
+            kcat(broker, "-P", "-t", f"topic-{i}", stdin=b"x\n" * 100)
+        for _ in range(3):
+            broker.kill()
+            starter = threading.Thread(target=broker.start)
+            starter.start()
+            with first_connection(broker) as sock:
+                for i in range(10):
+                    # A client that is told of no leader would wait, or forget the topic.
+                    self.assertEqual(errors_and_leaders(sock, f"topic-{i}"), (0, [(0, 1)] * 8))
+            starter.join(PATIENCE_S)
 
     def test_several_data_folders_share_the_partitions(self):
         folders = [os.path.join(self.folder.name, name) for name in ["one", "two"]]
