@@ -11,8 +11,9 @@ namespace {
 using FoundOffsets = std::map<client::TopicPartition, client::OffsetAtTime>;
 using Ranges = std::map<client::TopicPartition, ReadRange>;
 
-Task<Result<FoundOffsets>> find_times(client::ClusterClient& client, const std::vector<client::TopicPartition>& partitions,
-                                 const StartAt& start, WallTimeMs now) {
+Task<Result<FoundOffsets>> find_times(client::ClusterClient& client,
+                                      const std::vector<client::TopicPartition>& partitions, const StartAt& start,
+                                      WallTimeMs now) {
   if (start.kind == StartAt::Kind::time) co_return co_await client::list_offsets(client, partitions, start.time);
   if (start.kind != StartAt::Kind::ago) co_return FoundOffsets();
   const auto ago = std::chrono::duration_cast<Milliseconds>(start.ago).count();

@@ -30,11 +30,14 @@ TEST(Listeners, RefuseWithASentenceThatSaysWhatToChange) {
   EXPECT_EQ(listener_refusal("localhost"), "'localhost' is not HOST:PORT");
   EXPECT_EQ(listener_refusal("A B://x:1"), "'A B' is not a listener name");
   EXPECT_EQ(listener_refusal("PLAINTEXT://a:1,PLAINTEXT://b:2"), "listener PLAINTEXT is there twice");
-  EXPECT_EQ(listener_refusal("PLAINTEXT://a:1,X://a:1", "", "X:PLAINTEXT"), "listeners PLAINTEXT and X share the address a:1");
+  EXPECT_EQ(listener_refusal("PLAINTEXT://a:1,X://a:1", "", "X:PLAINTEXT"),
+            "listeners PLAINTEXT and X share the address a:1");
   EXPECT_EQ(listener_refusal("X://a:1"),
             "listener X has no security protocol; add X:PLAINTEXT to listener.security.protocol.map");
-  EXPECT_EQ(listener_refusal("SSL://a:1"), "listener SSL has the security protocol SSL, but only PLAINTEXT is supported so far");
-  EXPECT_EQ(listener_refusal("a:1", "", "nonsense"), "'nonsense' in listener.security.protocol.map is not NAME:PROTOCOL");
+  EXPECT_EQ(listener_refusal("SSL://a:1"),
+            "listener SSL has the security protocol SSL, but only PLAINTEXT is supported so far");
+  EXPECT_EQ(listener_refusal("a:1", "", "nonsense"),
+            "'nonsense' in listener.security.protocol.map is not NAME:PROTOCOL");
   EXPECT_EQ(listener_refusal("a:1", "X://b:2"), "advertised.listeners names X, which is not in listeners");
   EXPECT_EQ(listener_refusal("a:1", "b:2,c:3"), "listener PLAINTEXT is in advertised.listeners twice");
   EXPECT_EQ(

@@ -66,8 +66,8 @@ Status CheckpointFile::read_slots() {
   const bool both_whole = sequences[1 - newer] > 0;
   sequence_ = sequences[newer];
   if (sequence_ > 0) value_ = values[newer];
-  const bool start_or_truncations_differ = values[0].log_start_offset != values[1].log_start_offset ||
-                                           values[0].truncations != values[1].truncations;
+  const bool start_or_truncations_differ =
+      values[0].log_start_offset != values[1].log_start_offset || values[0].truncations != values[1].truncations;
   if (!both_whole || !start_or_truncations_differ) {
     open_slot_ = both_whole ? newer : 1 - newer;
     return Status();

@@ -1,9 +1,9 @@
 // The file "checkpoint" of a log: how far it is known to be durable.
 //
 // Two slots of one sector each, each with a sequence number and a CRC; the newest whole one counts. A write goes to one
-// slot, again and again, until a sync has made that slot durable, and then to the other: whatever becomes of writes that
-// were never synced, one slot is whole. A value is written only after the sync that makes it true, so an older value is
-// still true.
+// slot, again and again, until a sync has made that slot durable, and then to the other: whatever becomes of writes
+// that were never synced, one slot is whole. A value is written only after the sync that makes it true, so an older
+// value is still true.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class CheckpointFile {
   static constexpr size_t kSlotBytes = 512;
   static constexpr uint16_t kFormatVersion = 1;
 
-  // Opens or creates it. Finishes what writes both slots and was interrupted. unsupported_format when a newer Naru wrote
-  // it.
+  // Opens or creates it. Finishes what writes both slots and was interrupted. unsupported_format when a newer Naru
+  // wrote it.
   static Result<CheckpointFile> open(FileSystem& file_system, const std::string& folder);
 
   // What the newest whole slot says; nothing when the file is new or both slots are damaged.

@@ -72,8 +72,8 @@ class LogProducers {
   Status truncated(Segments segments);
 
   // Batches below may be removed from the log, and what is known of their producers outlives them even a power cut that
-  // leaves nothing behind `synced_end`. (What a commit journal brings back comes too late: by then, snapshots of it have
-  // been removed.)
+  // leaves nothing behind `synced_end`. (What a commit journal brings back comes too late: by then, snapshots of it
+  // have been removed.)
   Offset forgettable_end(Offset synced_end) const;
 
  private:

@@ -14,7 +14,7 @@ namespace naru {
 namespace {
 
 std::string staged_path(const std::string& folder, Offset base_offset, std::string_view suffix,
-                    std::string_view stage = {}) {
+                        std::string_view stage = {}) {
   return fmt::format("{}/{}{}", folder, segment_file_name(base_offset, suffix), stage);
 }
 

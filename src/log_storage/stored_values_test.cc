@@ -75,8 +75,9 @@ TEST_F(StoredFiles, WritesThatWereNotSyncedEndangerOneSlotOfACheckpointOnly) {
     ASSERT_TRUE(checkpoint.write({checkpoint.value()->durable_end + 1, Offset(0)}).ok());
     const Bytes after = files.content("/checkpoint");
     const auto changed = [&](size_t slot) {
-      return !std::ranges::equal(BytesView(before).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes),
-                                 BytesView(after).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes));
+      return !std::ranges::equal(
+          BytesView(before).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes),
+          BytesView(after).subspan(slot * CheckpointFile::kSlotBytes, CheckpointFile::kSlotBytes));
     };
     if (life % 3 != 0) EXPECT_NE(changed(0), changed(1)) << life;
     // The process dies, and another one goes on with what is in the page cache.

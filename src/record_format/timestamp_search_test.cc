@@ -73,7 +73,8 @@ TEST(TimestampSearch, ReportsWhatItCannotRead) {
   EXPECT_EQ(find_first_at_or_after(batch, 10, Offset{0}, 100).error().code(), ErrorCode::message_too_large);
   Bytes broken = batch_at({10}, Compression::none);
   broken[kBatchHeaderSize] = std::byte{0x7e};
-  EXPECT_EQ(find_first_at_or_after(broken, 10, Offset{0}, kDecompressedLimit).error().code(), ErrorCode::invalid_record);
+  EXPECT_EQ(find_first_at_or_after(broken, 10, Offset{0}, kDecompressedLimit).error().code(),
+            ErrorCode::invalid_record);
   EXPECT_EQ(find_max_timestamp(broken, Offset(0), kDecompressedLimit).error().code(), ErrorCode::invalid_record);
 }
 

@@ -83,8 +83,9 @@ Result<StartMove> plan_retention_inside(const LogAccess& access, WallTimeMs now)
 Task<Result<RetentionOutcome>> retain_in_turn(const PartitionPtr& partition, Clock& clock, Scheduler& scheduler) {
   co_await to_worker(scheduler);  // a new segment means new files
   const WallTimeMs now = clock.wall_now_ms();
-  NARU_CO_TRY_ASSIGN(const StartMove move,
-                     co_await partition->with_log([now](const LogAccess& access) { return plan_retention_inside(access, now); }));
+  NARU_CO_TRY_ASSIGN(const StartMove move, co_await partition->with_log([now](const LogAccess& access) {
+    return plan_retention_inside(access, now);
+  }));
   if (move.to > move.from) {
     log_info("partition", "{}: retention moves the log start from {} to {}", partition->identity().to_string(),
              move.from, move.to);
