@@ -67,6 +67,7 @@ class CommitJournal final : public DurabilityService, private FileSyncObserver {
 
   void make_durable(std::shared_ptr<DurableLog> log, Offset up_to) override;
   void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) override;
+  bool sync_lazily(std::shared_ptr<DurableLog> log) override { return files_.sync_lazily(std::move(log)); }
   void closed(DurableLog& log) override;
 
   // Returns when nothing is running. Once, when nobody calls make_durable() any more.

@@ -78,6 +78,9 @@ class DurabilityService {
   virtual void make_durable(std::shared_ptr<DurableLog> log, Offset up_to) = 0;
   // The same for the log's last batch, directly after its append. What came before it is asked for separately.
   virtual void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) = 0;
+  // For somebody who has no waiter: syncs the log's own files as far as they are written now. Inside the strand, too.
+  // False: there is nothing to sync, or the log is offline or being closed.
+  virtual bool sync_lazily(std::shared_ptr<DurableLog> log) = 0;
   // The log was closed in order, or its folder is deleted: its own files hold all that matters. Any thread.
   virtual void closed(DurableLog& log) = 0;
 };

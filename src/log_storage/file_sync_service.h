@@ -32,11 +32,9 @@ class FileSyncService final : public DurabilityService {
   void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) override {
     make_durable(std::move(log), batch.end_offset);
   }
+  // Tells the observer.
+  bool sync_lazily(std::shared_ptr<DurableLog> log) override;
   void closed(DurableLog&) override {}
-
-  // For somebody who has no waiter: syncs the log's files as far as they are written now, and tells the observer.
-  // False: there is nothing to sync, or the log is offline or being closed.
-  bool sync_lazily(std::shared_ptr<DurableLog> log);
 
   // Returns when no sync is running. Once, when nobody calls the functions above any more.
   Task<void> drain();

@@ -164,8 +164,9 @@ class PartitionLog {
   // A commit journal holds the batch durably. False when the log was truncated since: then it says nothing.
   bool journaled(const JournaledRange& range);
 
-  // Something waits for a sync that no acknowledgement may ever ask for.
-  bool wants_sync() const { return producers_.snapshot_due(); }
+  // Something waits for a sync that no acknowledgement may ever ask for: sealed segments, which retention and
+  // compaction leave alone until they are durable, or a snapshot of producers.
+  bool wants_sync() const { return !unsynced_.files.empty() || producers_.snapshot_due(); }
 
   // Starts a new segment when the present one is older than segment.ms, and forgets producers that have expired; for
   // partitions that nobody writes to.

@@ -78,8 +78,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
   const auto appended =
       log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
+  report_write(appended ? Status() : appended.error());
   if (!appended) {
-    log_error("partition", "{}: append failed: {}", identity_.to_string(), appended.error().to_string());
     refuse(appended.error());
     if (log_->offline()) go_offline(appended.error());
     return;
@@ -125,9 +125,7 @@ void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& b
                                         .base_offset = appended.base_offset,
                                         .end_offset = appended.last_offset + 1,
                                         .leader_epoch = leader_epoch_});
-    return;
-  }
-  if (unsynced_records_ >= config_.flush_messages || log_->wants_sync()) {
+  } else if (unsynced_records_ >= config_.flush_messages) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
   } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
     flush_timer_running_ = true;
@@ -136,11 +134,29 @@ void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& b
       if (const auto self = weak.lock()) self->strand_.run([self] { self->flush_by_time(); });
     });
   }
+  sync_what_waits();
+}
+
+void Partition::sync_what_waits() {
+  if (log_->wants_sync()) services_.durability.sync_lazily(shared_from_this());
 }
 
 void Partition::flush_by_time() {
   flush_timer_running_ = false;
   if (availability_.ok()) services_.durability.make_durable(shared_from_this(), log_->end_offset());
+}
+
+// One line when the disk begins to refuse writes and one when it ends, however many clients try meanwhile. What a
+// client did wrong is said to the client alone.
+void Partition::report_write(const Status& status) {
+  const bool disk_trouble = !status.ok() && describe(status.code()).level == LogLevel::error;
+  if (status.code() == reported_trouble_ || (!status.ok() && !disk_trouble)) return;
+  reported_trouble_ = status.code();
+  if (status.ok()) {
+    log_info("partition", "{}: takes records again", identity_.to_string());
+  } else {
+    log_error("partition", "{}: takes no records: {}", identity_.to_string(), status.to_string());
+  }
 }
 
 void Partition::on_durable(Offset end) {
@@ -164,7 +180,7 @@ void Partition::let_close_go_on() {
 void Partition::on_sync_failed(const Status& reason) {
   if (log_->offline()) return go_offline(reason);
   // No space for a checkpoint or an index, say. What was appended may become durable later; nobody is promised it now.
-  log_error("partition", "{}: sync failed: {}", identity_.to_string(), reason.to_string());
+  report_write(reason);
   fail_waiters(reason);
   let_close_go_on();
 }

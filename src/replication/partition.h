@@ -152,6 +152,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       if (!availability_.ok()) return Answer(failure(availability_));
       Answer answer = function(LogAccess{*log_, leader_.high_watermark(), config_});
       tell_log_start();
+      if (!log_->offline()) sync_what_waits();
       if (log_->offline()) go_offline(log_->offline_reason());
       return answer;
     });
@@ -180,6 +181,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       if (maintenance_ended_) maintenance_ended_->wake();
       return Unit{};
     });
+  }
+  // Of topics that are not synced for their acknowledgements: what stays in the page cache is never old enough to go.
+  auto sync_soon() {
+    return in_strand(strand_,
+                     [this] { return availability_.ok() && services_.durability.sync_lazily(shared_from_this()); });
   }
   CancelToken closing() const { return maintenance_cancel_.token(); }
 
@@ -217,9 +223,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void acknowledge_duplicate(const ProducerBatch& original, Acks acks, const std::shared_ptr<AppendGroup>& group,
                              size_t slot);
   void arrange_sync(const AppendOutcome& appended, const SharedBytes& batch);
+  void sync_what_waits();
   void maybe_end_of_syncs();
   void let_close_go_on();
   void flush_by_time();
+  void report_write(const Status& status);
   PartitionView view_inside(LeaderEpoch current_leader_epoch) const;
   PartitionView read_inside(const ReadRequest& request);
   Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);
@@ -240,6 +248,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionLeader leader_;
   Status availability_;  // not ok: offline, deleted or closed, for good
   std::atomic<bool> offline_{false};
+  ErrorCode reported_trouble_ = ErrorCode::none;
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;
   uint64_t told_committed_bytes_ = 0;

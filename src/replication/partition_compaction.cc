@@ -14,7 +14,7 @@ CompactionPlan plan_compaction_inside(const LogAccess& access, WallTimeMs now) {
   const CompactionPolicy policy{.min_cleanable_dirty_ratio = access.config.min_cleanable_dirty_ratio,
                                 .min_compaction_lag_ms = access.config.min_compaction_lag_ms,
                                 .max_compaction_lag_ms = access.config.max_compaction_lag_ms};
-  const Offset limit = std::min(access.high_watermark, access.log.durable_end());
+  const Offset limit = std::min(access.high_watermark, access.log.synced_end());
   return plan_compaction(access.log.segment_facts(), access.log.compaction_progress(), policy, limit, now);
 }
 

@@ -123,6 +123,7 @@ Task<Result<RetentionOutcome>> apply_retention(std::shared_ptr<Partition> partit
                                                Scheduler& scheduler) {
   if (!co_await partition->begin_maintenance()) co_return RetentionOutcome{};
   auto outcome = co_await retain_in_turn(partition, clock, scheduler);
+  co_await partition->sync_soon();  // for the next time
   co_await partition->end_maintenance();
   co_return outcome;
 }

@@ -146,6 +146,25 @@ TEST_F(PartitionMaintenance, RetentionClosesAndRemovesWhatNobodyWritesTo) {
   world.run_task(life());
 }
 
+TEST_F(PartitionMaintenance, WhatIsNotSyncedForItsAcknowledgementIsRetainedAndCompactedTheSame) {
+  make_partition({{"retention.ms", "60000"}, {"segment.bytes", "400"}, {"flush.messages", "1000000"}});
+  const auto life = [this]() -> Task<void> {
+    co_await produce_many(10, 3);
+    EXPECT_EQ((co_await retain()).removed_segments, 0U);
+    co_await pass(61s);
+    EXPECT_GT((co_await retain()).removed_segments, 1U) << "also what is in the active segment";
+    EXPECT_EQ((co_await partition->look(kNoLeaderEpoch)).log_start_offset, Offset(10));
+
+    reconfigure({{"cleanup.policy", "compact"}, {"segment.bytes", "400"}, {"flush.messages", "1000000"}});
+    co_await produce_many(60, 4);
+    co_await pass(1s);
+    const auto statistics = co_await compact();
+    EXPECT_TRUE(statistics.has_value());
+    EXPECT_GT(statistics->removed_records, 40U);
+  };
+  world.run_task(life());
+}
+
 TEST_F(PartitionMaintenance, AChangedPolicyIsObeyedAtOnce) {
   make_partition({{"cleanup.policy", "compact"}, {"retention.bytes", "100"}, {"segment.bytes", "300"}});
   const auto life = [this]() -> Task<void> {

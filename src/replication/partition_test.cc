@@ -23,6 +23,7 @@ class ManualDurability final : public DurabilityService {
   void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) override {
     make_durable(std::move(log), batch.end_offset);
   }
+  bool sync_lazily(std::shared_ptr<DurableLog>) override { return false; }
   void closed(DurableLog&) override {}
   void sync() {
     SyncWork work = log_->log().begin_sync();
