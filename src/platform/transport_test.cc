@@ -18,22 +18,22 @@ namespace naru {
 namespace {
 
 // One event loop, so that both ends of a connection are on the same thread.
-class Place {
+class TransportPlace {
  public:
-  virtual ~Place() = default;
+  virtual ~TransportPlace() = default;
   virtual Seams seams() = 0;
   virtual void run(Task<void> task) = 0;
   virtual std::string folder() = 0;
 };
 
-class RealPlace final : public Place {
+class RealTransportPlace final : public TransportPlace {
  public:
-  RealPlace() {
+  RealTransportPlace() {
     std::string pattern = testing::TempDir() + "/naru_transport_XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
   }
-  ~RealPlace() override { EXPECT_TRUE(remove_recursively(platform_.seams().files, folder_).ok()); }
+  ~RealTransportPlace() override { EXPECT_TRUE(remove_recursively(platform_.seams().files, folder_).ok()); }
   Seams seams() override { return platform_.seams(); }
   void run(Task<void> task) override { platform_.run(std::move(task)); }
   std::string folder() override { return folder_; }
@@ -43,7 +43,7 @@ class RealPlace final : public Place {
   std::string folder_;
 };
 
-class PretendedPlace final : public Place {
+class PretendedTransportPlace final : public TransportPlace {
  public:
   Seams seams() override { return process_->seams(); }
   void run(Task<void> task) override { world_.run_task(std::move(task)); }
@@ -155,19 +155,19 @@ class TransportContract : public testing::TestWithParam<const char*> {
  protected:
   TransportContract() {
     if (std::string(GetParam()) == "real") {
-      place = std::make_unique<RealPlace>();
+      place = std::make_unique<RealTransportPlace>();
     } else {
-      place = std::make_unique<PretendedPlace>();
+      place = std::make_unique<PretendedTransportPlace>();
     }
   }
-  std::unique_ptr<Place> place;
+  std::unique_ptr<TransportPlace> place;
 };
 
 INSTANTIATE_TEST_SUITE_P(, TransportContract, testing::Values("real", "simulated"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 TEST_P(TransportContract, CarriesBytesBothWaysInOrder) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     const std::string there = numbered_text(5'000'000);
     const std::string back = numbered_text(3'000'000);
@@ -184,7 +184,7 @@ TEST_P(TransportContract, CarriesBytesBothWaysInOrder) {
 }
 
 TEST_P(TransportContract, FullStreamBlocksUntilTheReaderReads) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.server->stream->want_readable(false);
     const std::string text = numbered_text(20'000'000);
@@ -202,7 +202,7 @@ TEST_P(TransportContract, FullStreamBlocksUntilTheReaderReads) {
 }
 
 TEST_P(TransportContract, MutedStreamIsSilentAndUnmutedOneIsLevelTriggered) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.server->stream->want_readable(false);
     connection.client->send(std::string(100'000, 'x'));  // more than one read of End
@@ -216,7 +216,7 @@ TEST_P(TransportContract, MutedStreamIsSilentAndUnmutedOneIsLevelTriggered) {
 
 // Bytes and end come in one readiness event; whoever acts on the end must have got the bytes.
 TEST_P(TransportContract, DeliversLastBytesBeforeTheEnd) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     for (const bool muted : {true, false}) {
       const Connection connection = co_await make_connection(where.seams());
       connection.server->stream->want_readable(!muted);
@@ -232,7 +232,7 @@ TEST_P(TransportContract, DeliversLastBytesBeforeTheEnd) {
 }
 
 TEST_P(TransportContract, WritingToAClosedPeerFailsInTheEnd) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.client->stream->close();
     for (int i = 0; i < 1000 && !connection.server->write_failed; ++i) {
@@ -244,7 +244,7 @@ TEST_P(TransportContract, WritingToAClosedPeerFailsInTheEnd) {
 }
 
 TEST_P(TransportContract, ClosingWithUnreadBytesResetsThePeer) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.client->stream->want_readable(false);
     connection.server->send("never read");
@@ -256,7 +256,7 @@ TEST_P(TransportContract, ClosingWithUnreadBytesResetsThePeer) {
 }
 
 TEST_P(TransportContract, WantWritableIsAnsweredOnce) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.client->stream->want_writable();
     while (connection.client->writable_events == 0) co_await sleep_for(where.seams(), 1ms);
@@ -266,7 +266,7 @@ TEST_P(TransportContract, WantWritableIsAnsweredOnce) {
 }
 
 TEST_P(TransportContract, SendsAFileFromWithin) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     const std::string text = numbered_text(1'000'000);
     auto file = where.seams().files.open(where.folder() + "/file", OpenMode::create);
@@ -286,7 +286,7 @@ TEST_P(TransportContract, SendsAFileFromWithin) {
 }
 
 TEST_P(TransportContract, WritesFromAWorkerThread) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     Seams seams = where.seams();
     const Connection connection = co_await make_connection(seams);
     Stream& stream = *connection.client->stream;
@@ -309,7 +309,7 @@ TEST_P(TransportContract, WritesFromAWorkerThread) {
 }
 
 TEST_P(TransportContract, NoObserverCallAfterClose) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     const Connection connection = co_await make_connection(where.seams());
     connection.client->send("x");
     connection.server->stream->want_writable();
@@ -321,7 +321,7 @@ TEST_P(TransportContract, NoObserverCallAfterClose) {
 }
 
 TEST_P(TransportContract, RefusesWhereNobodyListensAnyMore) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     Seams seams = where.seams();
     Connection connection = co_await make_connection(seams);
     const Endpoint address = connection.listener->address();
@@ -333,7 +333,7 @@ TEST_P(TransportContract, RefusesWhereNobodyListensAnyMore) {
 }
 
 TEST_P(TransportContract, ResolvesHostNames) {
-  place->run([](Place& where) -> Task<void> {
+  place->run([](TransportPlace& where) -> Task<void> {
     Seams seams = where.seams();
     const Connection connection = co_await make_connection(seams);
     const auto stream = co_await seams.transport.connect({"localhost", connection.listener->address().port});

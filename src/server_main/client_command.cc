@@ -18,11 +18,10 @@ using command_line::CommandContext;
 using command_line::ExitCode;
 
 constexpr int kKilledByInterrupt = 130;
-constexpr Duration kNoWatchdog = 24h * 365;
 
 RealPlatformOptions platform_options(Duration timeout) {
   RealPlatformOptions options{.loops = 1, .workers = 2, .connect_timeout = timeout, .watchdog = {}};
-  options.watchdog.threshold = kNoWatchdog;
+  options.watchdog.threshold = WatchdogOptions::kNever;
   return options;
 }
 

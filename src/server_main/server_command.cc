@@ -18,7 +18,6 @@ namespace naru {
 namespace {
 
 constexpr uint64_t kConfigFileBytesMax = 1 << 20;
-constexpr Duration kNoWatchdog = 24h * 365;
 
 Result<BrokerConfigInputs> collect_inputs(const command_line::ServerFlags& flags,
                                           const command_line::Environment& environment) {
@@ -55,7 +54,8 @@ RealPlatformOptions platform_options(const BrokerConfig& config) {
   RealPlatformOptions options;
   options.loops = config.num_network_threads ? static_cast<size_t>(*config.num_network_threads) : processor_count();
   options.workers = static_cast<size_t>(config.num_io_threads);
-  options.watchdog.threshold = config.watchdog_stall > Milliseconds(0) ? config.watchdog_stall : kNoWatchdog;
+  options.watchdog.threshold =
+      config.watchdog_stall > Milliseconds(0) ? config.watchdog_stall : WatchdogOptions::kNever;
   options.watchdog.on_stall = [](const LoopStall& stall) {
     log_warn("watchdog", "event loop {} has not come back for {} ms", stall.loop,
              std::chrono::duration_cast<Milliseconds>(stall.so_far).count());

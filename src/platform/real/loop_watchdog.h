@@ -24,6 +24,7 @@ struct LoopStall {
 };
 
 struct WatchdogOptions {
+  static constexpr Duration kNever = 24h * 365;
   Duration interval = 1s;
   Duration threshold = 500ms;
   // On the watchdog's thread, once per stall, while the loop is still stuck.
