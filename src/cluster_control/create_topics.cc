@@ -63,7 +63,15 @@ CreateTopicsPlanner::CreateTopicsPlanner(CreateTopicsRequest request, const Brok
   std::set<std::string_view> seen;
   for (const NewTopic& topic : items()) {
     if (!seen.insert(topic.name).second) duplicate_names_.insert(topic.name);
+    const int32_t partitions = partitions_of(topic);
+    if (partitions > 0 && partitions <= kMaxPartitionsPerTopic) requested_partitions_ += partitions;
   }
+}
+
+// As asked for, however senseless.
+int32_t CreateTopicsPlanner::partitions_of(const NewTopic& topic) const {
+  if (!topic.assignments.empty()) return static_cast<int32_t>(topic.assignments.size());
+  return topic.partition_count == -1 ? config_.num_partitions : topic.partition_count;
 }
 
 void CreateTopicsPlanner::begin_step() {
@@ -92,6 +100,10 @@ Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& i
   if (const TopicMetadata* own = image.find_topic(topic.id)) return existing_topic(*own);
   NARU_TRY(check_name(image, topic));
   NARU_TRY_ASSIGN(Replicas replicas, choose_replicas(image, topic));
+  if (requested_partitions_ > kMaxPartitionsPerRequest) {
+    return failure(ErrorCode::policy_violation, "the request is for {} partitions, and {} can be created at a time",
+                   requested_partitions_, kMaxPartitionsPerRequest);
+  }
   NARU_TRY(check_partition_limits(image, planned_partitions_, 0, static_cast<int32_t>(replicas.size())));
   NARU_TRY_ASSIGN(ConfigOverrides configs, check_configs(config_, image, topic.configs));
 
@@ -132,7 +144,7 @@ Result<CreateTopicsPlanner::Replicas> CreateTopicsPlanner::choose_replicas(const
 }
 
 Result<int32_t> CreateTopicsPlanner::choose_partition_count(const NewTopic& topic) const {
-  const int32_t count = topic.partition_count == -1 ? config_.num_partitions : topic.partition_count;
+  const int32_t count = partitions_of(topic);
   if (count < 1) {
     return failure(ErrorCode::invalid_partitions,
                    "{} partitions: there must be at least one, or -1 for the broker's default", count);

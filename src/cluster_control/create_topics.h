@@ -71,6 +71,7 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
   Result<CreateTopicResult> plan_topic(const MetadataImage& image, const MetadataDraft& draft, const NewTopic& topic,
                                        MetadataChange& change) const;
   Status check_name(const MetadataImage& image, const NewTopic& topic) const;
+  int32_t partitions_of(const NewTopic& topic) const;
   Result<Replicas> choose_replicas(const MetadataImage& image, const NewTopic& topic) const;
   Result<int32_t> choose_partition_count(const NewTopic& topic) const;
   Result<int16_t> choose_replication_factor(const MetadataImage& image, const NewTopic& topic) const;
@@ -79,6 +80,7 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
   const WallTimeMs now_;
   const bool validate_only_;
   std::set<std::string> duplicate_names_;
+  int64_t requested_partitions_ = 0;            // of all topics that are not too large by themselves
   std::set<std::string, Alike> planned_names_;  // of this step; when only validating, of the whole request
   int64_t planned_partitions_ = 0;
 };

@@ -195,11 +195,33 @@ TEST_F(CreateTopics, TheLargestTopicFitsIntoOneTransaction) {
   EXPECT_EQ(bench_.image().partition_count(), kMaxPartitionsPerTopic);
 }
 
+TEST_F(CreateTopics, ARequestForTooManyPartitionsIsRefusedAsAWhole) {
+  const std::vector<NewTopic> as_many_as_allowed{{.name = "a", .partition_count = kMaxPartitionsPerRequest - 4},
+                                                 {.name = "by-default"}};
+  for (const auto& result : create(as_many_as_allowed, true)) EXPECT_TRUE(result.status.ok());
+  const auto before = bench_.transactions();
+  for (const bool validate_only : {true, false}) {
+    const auto results = create({{.name = "a", .partition_count = kMaxPartitionsPerRequest - 4},
+                                 {.name = "by-default"},
+                                 {.name = "assigned", .assignments = {assign(0, {1})}}},
+                                validate_only);
+    for (const auto& result : results) EXPECT_EQ(result.status.code(), ErrorCode::policy_violation);
+  }
+  EXPECT_EQ(bench_.transactions(), before);
+}
+
+TEST_F(CreateTopics, ATopicThatIsTooLargeByItselfDoesNotCountForTheOthers) {
+  const auto results = create({{.name = "huge", .partition_count = INT32_MAX}, {.name = "good"}});
+  EXPECT_EQ(results[0].status.code(), ErrorCode::policy_violation);
+  EXPECT_TRUE(results[1].status.ok()) << results[1].status.to_string();
+}
+
 TEST_F(CreateTopics, ATopicThatCannotFitIsRefusedAndTheOthersSucceed) {
   bench_ = MetadataBench(40);
-  const auto results = create({{.name = "a", .partition_count = 1},
-                               {.name = "wide", .partition_count = kMaxPartitionsPerTopic, .replication_factor = 40},
-                               {.name = "b", .partition_count = 1}});
+  const auto results =
+      create({{.name = "a", .partition_count = 1},
+              {.name = "wide", .partition_count = kMaxPartitionsPerTopic - 2, .replication_factor = 40},
+              {.name = "b", .partition_count = 1}});
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_EQ(results[1].status.code(), ErrorCode::policy_violation);
   EXPECT_TRUE(results[2].status.ok());

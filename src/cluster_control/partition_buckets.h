@@ -11,6 +11,8 @@
 namespace naru {
 
 inline constexpr int32_t kMaxPartitionsPerTopic = 10'000;
+// As in Kafka. One request keeps the controller and the disks busy, and its answer has every key of every topic.
+inline constexpr int32_t kMaxPartitionsPerRequest = 10'000;
 inline constexpr int32_t kMaxPartitionsPerCluster = 1'000'000;
 
 // policy_violation above the limit.

@@ -6,7 +6,8 @@ import unittest
 
 from naru_process import Broker, frame, is_closed, kcat, read_frame
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 0, 1, 2, 3, 18
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_PRODUCERS = 0, 1, 2, 3, 18, 32, 61
+TOPIC, GROUP = 2, 32
 
 
 def crc32c(data):
@@ -142,6 +143,42 @@ class BadInputTest(unittest.TestCase):
                 sock.sendall(frame(METADATA, 1, struct.pack(">i", count)))
                 self.assertTrue(is_closed(sock))
         self.assertLess(self.broker.resident_bytes() - before, 50 << 20)
+
+    def answer_to(self, request):
+        with self.broker.connect() as sock:
+            sock.sendall(request)
+            return read_frame(sock)
+
+    def test_a_topic_that_is_asked_for_again_and_again_is_described_once(self):
+        once = self.answer_to(frame(METADATA, 1, struct.pack(">ih", 1, 4) + b"good"))
+        often = self.answer_to(frame(METADATA, 1, struct.pack(">i", 50000) + (struct.pack(">h", 4) + b"good") * 50000))
+        self.assertEqual(often, once)
+
+    def test_a_request_for_very_many_topics_creates_none(self):
+        names = b"".join(struct.pack(">h", 9) + b"many-%04d" % i for i in range(5000))  # of four partitions each
+        answer = self.answer_to(frame(METADATA, 1, struct.pack(">i", 5000) + names))
+        self.assertEqual(answer.count(struct.pack(">hh", 44, 9) + b"many-"), 5000)  # POLICY_VIOLATION
+        self.assertNotIn(b"many-", self.answer_to(frame(METADATA, 1, struct.pack(">i", -1))))
+
+    def describe_configs(self, resources):
+        body = b"".join(struct.pack(">bh", kind, len(name)) + name + struct.pack(">i", -1) for kind, name in resources)
+        return self.answer_to(frame(DESCRIBE_CONFIGS, 1, struct.pack(">i", len(resources)) + body + b"\0"))
+
+    def test_the_configuration_of_a_resource_is_told_once(self):
+        answer = self.describe_configs([(TOPIC, b"good")] * 10000)
+        self.assertEqual(answer.count(b"cleanup.policy"), 1)
+        self.assertEqual(answer.count(b"more than once"), 9999)
+
+    def test_the_configuration_of_very_many_resources_is_not_told_at_once(self):
+        answer = self.describe_configs([(GROUP, b"%x" % i) for i in range(100000)])
+        self.assertGreater(answer.count(b"ask for fewer resources"), 10000)
+        self.assertLess(answer.count(b"consumer.session.timeout.ms"), 60000)
+
+    def test_the_producers_of_a_partition_are_told_once(self):
+        # One topic "good" with partition 0 ten times; both messages are flexible.
+        body = b"\0" + b"\x02" + b"\x05good" + b"\x0b" + bytes(4) * 10 + b"\0\0"
+        answer = self.answer_to(frame(DESCRIBE_PRODUCERS, 0, body))
+        self.assertEqual(answer.count(b"more than once"), 9)
 
     def test_invalid_acks_is_told(self):
         with self.broker.connect() as sock:

@@ -1,5 +1,6 @@
 // DescribeConfigs: every key of a topic, of this broker, of all brokers together, or of a group.
 #include <algorithm>
+#include <set>
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/config_resources.h"
@@ -19,6 +20,9 @@ namespace {
 using Wanted = kafka::DescribeConfigsRequest::DescribeConfigsResource;
 using Entry = kafka::DescribeConfigsResponse::DescribeConfigsResourceResult;
 using Described = std::vector<DescribedConfig>;
+
+// All keys of some ten thousand topics. Groups need not exist, so a request could name any number of them.
+constexpr size_t kMostEntries = 500'000;
 
 Result<Described> describe_topic_named(const BrokerServices& services, const MetadataImage& image,
                                        std::string_view name) {
@@ -78,6 +82,15 @@ Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig con
   return entry;
 }
 
+Status refuse_excess(const Wanted& wanted, std::set<std::pair<int8_t, std::string_view>>& seen, size_t entries) {
+  if (!seen.emplace(wanted.resource_type, wanted.resource_name).second) {
+    return Status(ErrorCode::invalid_request, "the request names this resource more than once");
+  }
+  if (entries < kMostEntries) return {};
+  return error(ErrorCode::invalid_request, "one answer has at most some {} keys: ask for fewer resources at a time",
+               kMostEntries);
+}
+
 // No keys means all: null, and also an empty list, which some clients send for it.
 bool is_wanted(const Wanted& wanted, std::string_view key) {
   const auto& keys = wanted.configuration_keys;
@@ -93,11 +106,14 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
 
   const MetadataImagePtr image = services.metadata.current();
   kafka::DescribeConfigsResponse response;
+  std::set<std::pair<int8_t, std::string_view>> seen;
+  size_t entries = 0;
   for (const Wanted& wanted : request.resources) {
     auto& result = response.results.emplace_back();
     result.resource_type = wanted.resource_type;
     result.resource_name = std::string(wanted.resource_name);
-    auto described = describe_resource(services, context, *image, wanted);
+    const Status excess = refuse_excess(wanted, seen, entries);
+    auto described = excess.ok() ? describe_resource(services, context, *image, wanted) : failure(excess);
     if (!described) {
       result.error_code = described.error().code();
       result.error_message = error_text(described.error());
@@ -106,6 +122,7 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
     for (DescribedConfig& config : *described) {
       if (is_wanted(wanted, config.definition->name)) result.configs.push_back(to_entry(request, std::move(config)));
     }
+    entries += result.configs.size();
   }
   co_return encode_reply(context, response);
 }

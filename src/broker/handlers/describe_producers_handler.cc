@@ -1,4 +1,6 @@
 // DescribeProducers: the idempotent producers that a partition remembers.
+#include <set>
+
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "kafka_protocol/messages/describe_producers_request.h"
@@ -9,10 +11,16 @@ namespace {
 
 using Described = kafka::DescribeProducersResponse::PartitionResponse;
 
+// Each of them may have thousands of producers to tell of.
+using Seen = std::set<std::pair<std::string_view, PartitionIndex>>;
+
 Status why_not(const BrokerServices& services, const RequestContext& context, std::string_view topic,
-               const HostedPartition& hosted) {
+               PartitionIndex index, const HostedPartition& hosted, Seen& seen) {
   if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic)) {
     return Status(ErrorCode::topic_authorization_failed);
+  }
+  if (!seen.emplace(topic, index).second) {
+    return Status(ErrorCode::invalid_request, "the request names this partition more than once");
   }
   return hosted ? Status() : hosted.why_missing(ErrorCode::unknown_topic_or_partition);
 }
@@ -39,6 +47,7 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
   kafka::DescribeProducersRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Seen seen;
   kafka::DescribeProducersResponse response;
   for (const auto& topic : request.topics) {
     auto& answered = response.topics.emplace_back();
@@ -47,7 +56,7 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
       const HostedPartition hosted = services.partitions.find(topic.name, index);
       Described described;
       described.partition_index = index;
-      if (const Status refused = why_not(services, context, topic.name, hosted); !refused.ok()) {
+      if (const Status refused = why_not(services, context, topic.name, index, hosted, seen); !refused.ok()) {
         fill(failure(refused), described);
       } else {
         fill(co_await hosted.partition->producers(), described);

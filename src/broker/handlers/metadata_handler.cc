@@ -143,7 +143,11 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   co_await create_missing(services, context, request, refused);
   const MetadataImagePtr image = services.metadata.current();
   fill_brokers(context, *image, response);
+  // Once each, as Kafka does: a short request that repeats a large topic would have an answer of gigabytes.
+  std::set<std::pair<Uuid, std::string_view>> answered;
   for (const RequestTopic& wanted : *request.topics) {
+    const std::string_view name = asks_by_id(wanted) ? std::string_view() : wanted.name.value_or("");
+    if (!answered.emplace(wanted.topic_id, name).second) continue;
     response.topics.push_back(
         find_topic(services, context, *image, wanted, refused, request.include_topic_authorized_operations));
   }
