@@ -182,6 +182,7 @@ Task<Status> Broker::Parts::start_controller() {
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
                                           .listeners = advertised_listeners(config)}));
+  NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
 }
@@ -238,9 +239,9 @@ Status Broker::Parts::open_doors() {
   for (const ListenerConfig& listener : config.listeners) {
     auto bound = server->listen(listener.name, listener.bind);
     if (!bound) {
-      return error(bound.error().code(),
-                   "cannot listen on {}: {}; is another broker running? --kafka HOST:PORT chooses another address",
-                   listener.bind.to_string(), bound.error().message());
+      const bool taken = bound.error() == ErrorCode::already_exists;
+      return error(bound.error().code(), "cannot listen on {}: {}; {}--kafka HOST:PORT chooses another address",
+                   listener.bind.to_string(), bound.error().message(), taken ? "is another broker running? " : "");
     }
     doors.push_back({listener.name, *bound});
   }

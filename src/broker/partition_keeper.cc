@@ -57,6 +57,7 @@ Task<void> PartitionKeeper::begin_journals() {
 Task<Status> PartitionKeeper::bind_cluster(Uuid cluster_id) {
   return on_worker(seams_.scheduler, [this, cluster_id]() -> Status {
     for (const auto& directory : directories_) NARU_TRY(directory->bind_cluster(cluster_id));
+    bound_ = true;
     return {};
   });
 }
@@ -133,6 +134,10 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
     }
   }
   if (openings.empty()) co_return;
+  if (!bound_) {
+    start_problem_ = look_for_lost(openings);
+    if (!start_problem_.ok()) co_return;
+  }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return make_folder(openings[at]); });
   const auto is_new = [](const Opening& opening) { return opening.created.has_value(); };
   if (std::ranges::any_of(openings, is_new)) {
@@ -148,6 +153,30 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
     }
   }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return open_partition(openings[at]); });
+}
+
+// When a broker starts, all partitions have folders but those whose creation was interrupted.
+Status PartitionKeeper::look_for_lost(const std::vector<Opening>& openings) const {
+  const auto lost = [this](const Opening& opening) {
+    return !folders_.find(opening.identity.topic_id, opening.identity.index);
+  };
+  const auto first = std::ranges::find_if(openings, lost);
+  if (first == openings.end()) return {};
+  const std::string which = fmt::format("{} partitions of known topics have no folder, {} is the first of them",
+                                        std::ranges::count_if(openings, lost), first->identity.to_string());
+  const auto is_new = [](const auto& directory) { return directory->identity().cluster_id.is_zero(); };
+  const auto empty = std::ranges::find_if(directories_, is_new);
+  if (empty == directories_.end() || empty == directories_.begin()) {
+    log_warn("partition",
+             "{}: they begin empty. After a crash while a topic was created that is as it should be; else "
+             "their data is missing",
+             which);
+    return {};
+  }
+  return error(ErrorCode::corrupt_data,
+               "{}, and the data folder {} is new: is its disk not mounted? Mount it; or, to go on with these "
+               "partitions empty, start once without that folder (log.dirs)",
+               which, (*empty)->path());
 }
 
 // Before clients are there, every worker opens logs. Later, half of them are left for what clients wait for.

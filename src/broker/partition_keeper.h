@@ -44,6 +44,10 @@ class PartitionKeeper {
   // Costs what has changed since the image before, not what is there.
   Task<std::vector<Uuid>> follow(MetadataImagePtr image);
 
+  // After the first follow(): partitions that are known and nowhere to be found, while a data folder is new. Its disk
+  // may just not be mounted, and partitions that begin empty would hide that.
+  const Status& start_problem() const { return start_problem_; }
+
   // After the first follow(), before anything is appended: the logs are recovered, so the journals can be used.
   Task<void> begin_journals();
 
@@ -64,6 +68,7 @@ class PartitionKeeper {
   };
 
   Task<void> open_missing(const std::vector<TopicMetadataPtr>& topics);
+  Status look_for_lost(const std::vector<Opening>& openings) const;
   // Topics whose partitions or configuration may have to be touched.
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
   void forget_unmade();
@@ -101,6 +106,8 @@ class PartitionKeeper {
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
   std::shared_ptr<const BrokerConfig> followed_config_;
   bool strays_mentioned_ = false;
+  bool bound_ = false;  // bind_cluster() was there, so the broker has started
+  Status start_problem_;
 };
 
 }  // namespace naru
