@@ -86,12 +86,16 @@ class Parser {
   void add_server() {
     CLI::App* server = app_.add_subcommand("server", "Run a broker until SIGTERM or Ctrl-C")->group(kBrokers);
     server->callback([this] { command_ = server_; });
-    last_wins(server->add_option("--config", server_.config_file, "Properties file with Kafka's key names"));
-    last_wins(server->add_option("--data", server_.data, "Data folder, or several separated by commas (log.dirs)"));
-    last_wins(server->add_option("--kafka", server_.kafka, "HOST:PORT to listen on for Kafka clients (listeners)"));
-    last_wins(server->add_option("--advertise", server_.advertise,
-                                 "HOST:PORT that clients are told to use (advertised.listeners)"));
-    last_wins(server->add_option("--node-id", server_.node_id, "Number of this broker (node.id)"));
+    // `--data "$UNSET"` must not mean the folder that happens to be the default.
+    const auto text = [server](const char* flag, std::string& value, const char* what) {
+      const auto not_empty = [](const std::string& given) { return std::string(given.empty() ? "has no value" : ""); };
+      last_wins(server->add_option(flag, value, what))->check(not_empty);
+    };
+    text("--config", server_.config_file, "Properties file with Kafka's key names");
+    text("--data", server_.data, "Data folder, or several separated by commas (log.dirs)");
+    text("--kafka", server_.kafka, "HOST:PORT to listen on for Kafka clients (listeners)");
+    text("--advertise", server_.advertise, "HOST:PORT that clients are told to use (advertised.listeners)");
+    text("--node-id", server_.node_id, "Number of this broker (node.id)");
     server->add_option("--set", server_.set, "Any configuration key: key=value; may be repeated")->take_all();
     server->footer(
         "Every key is also an environment variable: node.id is NARU_NODE_ID. All keys: docs/configuration.md");

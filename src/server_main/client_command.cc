@@ -57,6 +57,8 @@ int run_client_command(command_line::Arguments arguments, const command_line::En
     });
   }
   platform.run(run_and_keep(context, std::move(arguments.command), exit_code));
+  // A script must not take half a file for the whole.
+  if (!terminal.output_problem().ok()) exit_code = command_line::fail(context, terminal.output_problem());
   return static_cast<int>(exit_code);
 }
 

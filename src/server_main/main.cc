@@ -9,6 +9,7 @@
 #include "command_line/arguments.h"
 #include "server_main/client_command.h"
 #include "server_main/server_command.h"
+#include "server_main/standard_streams.h"
 
 extern char** environ;
 
@@ -27,6 +28,7 @@ naru::command_line::Environment environment() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  naru::occupy_standard_streams();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const auto variables = environment();
   auto arguments = naru::command_line::parse_arguments(words, variables, NARU_VERSION);

@@ -30,7 +30,7 @@ void wait_for(int descriptor, short events) {
   ::poll(&waited, 1, -1);
 }
 
-Status write_all(int descriptor, std::string_view text) {
+Status write_all(int descriptor, std::string_view text, int* error_number = nullptr) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written >= 0) {
@@ -38,6 +38,7 @@ Status write_all(int descriptor, std::string_view text) {
     } else if (errno == EAGAIN) {
       wait_for(descriptor, POLLOUT);
     } else if (errno != EINTR) {
+      if (error_number != nullptr) *error_number = errno;
       return os_error(errno, "write to", "standard output");
     }
   }
@@ -51,7 +52,10 @@ RealTerminal::RealTerminal() : wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
 }
 
 Status RealTerminal::write_output(std::string_view text) {
-  return write_all(STDOUT_FILENO, text);
+  int error_number = 0;
+  Status written = write_all(STDOUT_FILENO, text, &error_number);
+  if (!written.ok() && error_number != EPIPE) output_problem_ = written;
+  return written;
 }
 
 void RealTerminal::write_error(std::string_view text) {

@@ -172,6 +172,21 @@ class CliTest(unittest.TestCase):
                               capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual((done.returncode, done.stderr, len(done.stdout.splitlines())), (0, "", 2))
 
+    def test_output_that_gets_lost_is_an_error(self):
+        self.naru("produce", "lost", stdin="one\n")
+        for words in ["topic list --json", "consume lost", "version"]:
+            for where, why in [("> /dev/full", "No space left"), (">&-", "Bad file descriptor")]:
+                done = subprocess.run(["bash", "-c", f"{NARU} {words} {where}"], env=self.environment,
+                                      capture_output=True, text=True, timeout=PATIENCE_S)
+                self.assertEqual(done.returncode, 1, words + where)
+                self.assertIn(why, done.stderr)
+
+    def test_input_that_is_closed_is_an_error(self):
+        done = subprocess.run(["bash", "-c", f"{NARU} produce closed-input <&-"], env=self.environment,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("standard input", done.stderr)
+
     def test_ctrl_c_delivers_what_was_read(self):
         self.naru("topic", "create", "interrupted", "--partitions", "1")
         process = self.start_naru("produce", "interrupted", stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,12 +1,15 @@
 """What an operator sees: first lines, clean shutdown, and refusals that say what to do."""
 
 import os
+import shutil
+import signal
 import socket
 import struct
 import subprocess
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 from naru_process import NARU, PATIENCE_S, Broker, frame, kcat, read_frame
@@ -94,6 +97,58 @@ class StartAndStopTest(unittest.TestCase):
         self.assertEqual(broker.terminate(), 0)
         broker.start()
         self.assertEqual(kcat(broker, "-C", "-t", "spread", "-e"), b"x\n")
+
+    def test_a_disk_that_is_not_mounted_stops_the_start(self):
+        folders = [os.path.join(self.folder.name, name) for name in ["one", "two"]]
+        broker = self.broker(data=",".join(folders))
+        kcat(broker, "-P", "-t", "kept", stdin=b"x\n")
+        self.assertEqual(broker.terminate(), 0)
+        os.rename(folders[1], folders[1] + ".elsewhere")
+        for _ in range(2):  # the first refusal leaves nothing that would please the second start
+            code, message = refused("--data", broker.data)
+            self.assertEqual(code, 1)
+            self.assertIn("2 partitions", message)
+            self.assertIn(folders[1], message)
+            self.assertEqual([name for name in os.listdir(folders[1]) if name.startswith("kept-")], [])
+        shutil.rmtree(folders[1])
+        os.rename(folders[1] + ".elsewhere", folders[1])
+        broker.start()
+        self.assertEqual(kcat(broker, "-C", "-t", "kept", "-e"), b"x\n")
+        self.assertEqual(broker.terminate(), 0)
+        # A disk that is added is as new, but nothing is missing.
+        broker.data += "," + os.path.join(self.folder.name, "three")
+        broker.start()
+        self.assertEqual(kcat(broker, "-C", "-t", "kept", "-e"), b"x\n")
+
+    def test_partitions_that_begin_empty_are_told(self):
+        broker = self.broker()
+        kcat(broker, "-P", "-t", "kept", "-p", "0", stdin=b"x\n")
+        self.assertEqual(broker.terminate(), 0)
+        shutil.rmtree(os.path.join(broker.data, "kept-0"))
+        broker.start()
+        self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "0", "-e"), b"")
+        self.assertIn("1 partitions of known topics have no folder, kept-0 is the first of them", broker.log)
+
+    def test_closed_standard_streams_are_not_taken_by_files(self):
+        for closed in ["2>&-", "<&- >&- 2>&-"]:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            command = f"exec {NARU} server --data {self.folder.name}/closed --kafka 127.0.0.1:{port} --set naru.admin.listener= {closed}"
+            process = subprocess.Popen(["bash", "-c", command])
+            self.addCleanup(process.wait, PATIENCE_S)
+            self.addCleanup(process.kill)
+            starting = types.SimpleNamespace(port=port)
+            with first_connection(starting) as sock:
+                self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/2"), "/dev/null")
+                errors_and_leaders(sock, "made-by-asking")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+
+    def test_a_flag_without_a_value_is_not_the_default(self):
+        for flag in ["--data", "--kafka", "--config"]:
+            code, message = refused(flag, "")
+            self.assertEqual(code, 2)
+            self.assertIn(flag, message)
 
     def test_a_folder_that_is_not_ours_is_left_alone(self):
         with open(os.path.join(self.folder.name, "holiday.jpg"), "w") as file:
