@@ -1,5 +1,6 @@
 #include "log_storage/checkpoint_file.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -38,23 +39,25 @@ bool is_whole(BytesView slot) {
 }  // namespace
 
 Result<CheckpointFile> CheckpointFile::open(FileSystem& file_system, const std::string& folder) {
-  NARU_TRY_ASSIGN(auto file, file_system.open(folder + "/" + std::string(kCheckpointFileName), OpenMode::create));
-  CheckpointFile checkpoint(std::move(file));
-  NARU_TRY(checkpoint.read_slots());
+  CheckpointFile checkpoint(file_system, folder + "/" + std::string(kCheckpointFileName));
+  NARU_TRY_ASSIGN(const auto file, file_system.open(checkpoint.path_, OpenMode::create));
+  NARU_TRY(checkpoint.read_slots(*file));
   return checkpoint;
 }
 
-Status CheckpointFile::read_slots() {
+Status CheckpointFile::read_slots(File& file) {
   std::array<uint64_t, 2> sequences{};
   std::array<Checkpoint, 2> values{};
+  std::array<std::byte, 2 * kSlotBytes> content;
+  NARU_TRY_ASSIGN(const size_t got, file.read_at(0, content));
   for (size_t i = 0; i < sequences.size(); ++i) {
-    Slot slot;
-    NARU_TRY_ASSIGN(const size_t got, file_->read_at(i * kSlotBytes, slot));
-    if (!is_whole(BytesView(slot).first(got))) continue;
+    const size_t begin = std::min(i * kSlotBytes, got);
+    const BytesView slot = BytesView(content).subspan(begin, std::min(kSlotBytes, got - begin));
+    if (!is_whole(slot)) continue;
     const auto version = load_big_endian<uint16_t>(slot.data() + kVersionAt);
     if (version != kFormatVersion) {
       return error(ErrorCode::unsupported_format, "{} is of format {}, this Naru knows {}: start a newer version",
-                   file_->path(), version, kFormatVersion);
+                   path_, version, kFormatVersion);
     }
     sequences[i] = load_big_endian<uint64_t>(slot.data() + kSequenceAt);
     values[i] = {Offset(load_big_endian<int64_t>(slot.data() + kDurableEndAt)),
@@ -73,42 +76,47 @@ Status CheckpointFile::read_slots() {
     return Status();
   }
   // It died while it wrote both. From now on the newer value counts, so no older one may come back.
-  NARU_TRY(file_->sync_data());
+  NARU_TRY(file.sync_data());
   open_slot_ = 1 - newer;
-  return write_and_sync(*value_);
+  return write_and_sync(file, *value_);
 }
 
 Status CheckpointFile::write(const Checkpoint& value) {
   if (value_ == value) return Status();
-  return write_once_more(value);
+  const auto written = write_once_more(value);
+  return written ? Status() : written.error();
 }
 
-Status CheckpointFile::write_once_more(const Checkpoint& value) {
+Result<std::shared_ptr<File>> CheckpointFile::write_once_more(const Checkpoint& value) {
   NARU_ASSERT(!value_ || value.durable_end >= value_->durable_end, "the durable end goes back from {} to {}",
               value_->durable_end, value.durable_end);
-  return write_slot(value);
+  NARU_TRY_ASSIGN(auto file, file_system_->open(path_, OpenMode::write));
+  NARU_TRY(write_slot(*file, value));
+  return file;
 }
 
 Status CheckpointFile::write_and_sync(const Checkpoint& value) {
-  NARU_TRY(write_slot(value));
-  return sync();
+  NARU_TRY_ASSIGN(const auto file, file_system_->open(path_, OpenMode::write));
+  return write_and_sync(*file, value);
 }
 
 Status CheckpointFile::write_both_and_sync(const Checkpoint& value) {
-  NARU_TRY(write_and_sync(value));
-  return write_and_sync(value);
+  NARU_TRY_ASSIGN(const auto file, file_system_->open(path_, OpenMode::write));
+  NARU_TRY(write_and_sync(*file, value));
+  return write_and_sync(*file, value);
 }
 
-Status CheckpointFile::write_slot(const Checkpoint& value) {
-  NARU_TRY(file_->write_at(open_slot_ * kSlotBytes, encode_slot(sequence_ + 1, value)));
-  open_sequence_ = ++sequence_;
-  value_ = value;
+Status CheckpointFile::write_and_sync(File& file, const Checkpoint& value) {
+  NARU_TRY(write_slot(file, value));
+  NARU_TRY(file.sync_data());
+  synced(sequence_);
   return Status();
 }
 
-Status CheckpointFile::sync() {
-  NARU_TRY(file_->sync_data());
-  synced(sequence_);
+Status CheckpointFile::write_slot(File& file, const Checkpoint& value) {
+  NARU_TRY(file.write_at(open_slot_ * kSlotBytes, encode_slot(sequence_ + 1, value)));
+  open_sequence_ = ++sequence_;
+  value_ = value;
   return Status();
 }
 

@@ -4,12 +4,16 @@
 // slot, again and again, until a sync has made that slot durable, and then to the other: whatever becomes of writes
 // that were never synced, one slot is whole. A value is written only after the sync that makes it true, so an older
 // value is still true.
+//
+// The file is open only while it is used, although there are writes that were never synced: what is to be durable is
+// written once more, and synced through the File that wrote it. Only that one hears of everything that went wrong.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "foundation/ids.h"
 #include "foundation/status.h"
@@ -39,26 +43,27 @@ class CheckpointFile {
 
   // Without a sync: after a power cut the previous value may be back. Never lowers durable_end.
   Status write(const Checkpoint& value);
-  // Even if the newest slot says the same already. Twice, each followed by a sync of file() and synced(), and no older
-  // value is left.
-  Status write_once_more(const Checkpoint& value);
-  Status sync();
-  // The same elsewhere: a sync of file() has succeeded that began when sequence() was this.
+  // Even if the newest slot says the same already, and returns the file to be synced. Twice, each followed by a sync
+  // and synced(), and no older value is left.
+  Result<std::shared_ptr<File>> write_once_more(const Checkpoint& value);
+  // Makes value() durable.
+  Status sync() { return write_and_sync(*value_); }
+  // The same elsewhere: a sync of the file has succeeded that was written when sequence() was this.
   void synced(uint64_t sequence);
   uint64_t sequence() const { return sequence_; }
   Status write_and_sync(const Checkpoint& value);
   // Replaces both slots, so that no older value is left, and syncs.
   Status write_both_and_sync(const Checkpoint& value);
 
-  const std::shared_ptr<File>& file() const { return file_; }
-
  private:
-  explicit CheckpointFile(std::shared_ptr<File> file) : file_(std::move(file)) {}
+  CheckpointFile(FileSystem& file_system, std::string path) : file_system_(&file_system), path_(std::move(path)) {}
 
-  Status read_slots();
-  Status write_slot(const Checkpoint& value);
+  Status read_slots(File& file);
+  Status write_slot(File& file, const Checkpoint& value);
+  Status write_and_sync(File& file, const Checkpoint& value);
 
-  std::shared_ptr<File> file_;
+  FileSystem* file_system_;
+  std::string path_;
   uint64_t sequence_ = 0;  // of the newest slot
   std::optional<Checkpoint> value_;
   size_t open_slot_ = 0;        // where the next write goes

@@ -87,6 +87,7 @@ template <class Entry>
 Status IndexFile<Entry>::flush() {
   if (file_is_ours_ && pending_.empty()) return Status();
   NARU_TRY_ASSIGN(const auto opened, files_->open(path_, OpenMode::create));
+  unsynced_ = true;
   if (!file_is_ours_) {
     NARU_TRY(opened->truncate(0));
     NARU_TRY(opened->write_at(0, encode_header()));

@@ -72,6 +72,9 @@ class IndexFile {
   Bytes whole_content() const;
   void written_elsewhere() { pending_is_written(); }
   Result<std::shared_ptr<File>> file();
+  // Whether the file was written to and nobody has seen to a sync. It is not kept open for that: should the system fail
+  // to write it back, then the index is found damaged one day, and built anew.
+  bool unsynced() const { return unsynced_; }
 
   // The last entry for which `before` holds; it holds for a first part of the entries and not for the rest.
   template <class Predicate>
@@ -96,6 +99,7 @@ class IndexFile {
   bool file_is_ours_ = false;   // it has our header and `flushed_` good entries
   std::vector<Entry> pending_;  // entries behind them
   std::optional<Entry> last_;
+  bool unsynced_ = false;
 };
 
 template <class Entry>
@@ -136,6 +140,7 @@ Status IndexFile<Entry>::truncate(Predicate before) {
   }
   if (count < flushed_) {
     NARU_TRY_ASSIGN(const auto opened, file());
+    unsynced_ = true;
     NARU_TRY(opened->truncate(kHeaderSize + count * Entry::kSize));
     flushed_ = count;
   }

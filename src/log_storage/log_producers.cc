@@ -127,11 +127,11 @@ bool LogProducers::finish_snapshot(const ProducerSnapshotWork& work) {
   return false;
 }
 
-void LogProducers::store_snapshot(Offset end) {
-  if (files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes)) return;
+bool LogProducers::store_snapshot(Offset end) {
+  if (files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes)) return false;
   ProducerSnapshotWork work = begin_snapshot(end);
   work.write_aside();
-  finish_snapshot(work);
+  return finish_snapshot(work);
 }
 
 Offset LogProducers::forgettable_end(Offset synced_end) const {

@@ -65,8 +65,8 @@ class LogProducers {
   // Once it was written, unless the log was truncated meanwhile. True: the folder has a new name.
   bool finish_snapshot(const ProducerSnapshotWork& work);
   void discard_snapshot(const ProducerSnapshotWork& work) { files_.discard(work.offset); }
-  // When the log is closed. Blocks; the caller syncs the folder.
-  void store_snapshot(Offset end);
+  // When the log is closed. Blocks. True: the folder has a new name.
+  bool store_snapshot(Offset end);
 
   // The log was cut back to these segments. Blocks.
   Status truncated(Segments segments);

@@ -318,7 +318,11 @@ Status LogRecovery::settle_checkpoint() {
   // accepted a loss by removing the file.
   const uint64_t truncations = promise_ ? promise_->truncations : truncations_beyond(options_.journaled);
   const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset, .truncations = truncations};
-  if (promise_ == value) return Status();
+  if (promise_ == value) {
+    log_.checkpoint_synced = options_.clean_shutdown;  // otherwise it may have been in the page cache alone
+    return Status();
+  }
+  log_.checkpoint_synced = true;
   if (!promise_ || value.durable_end < promise_->durable_end) return log_.checkpoint->write_both_and_sync(value);
   return log_.checkpoint->write_and_sync(value);
 }

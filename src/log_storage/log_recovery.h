@@ -22,6 +22,7 @@ struct RecoveredLog {
   std::vector<std::unique_ptr<Segment>> segments;  // at least one; the last one is active
   EpochHistory epochs;
   std::unique_ptr<CheckpointFile> checkpoint;
+  bool checkpoint_synced = false;
   std::optional<LogProducers> producers;  // always there
   RecoveryReport report;
 };

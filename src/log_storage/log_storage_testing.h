@@ -183,6 +183,7 @@ class LogOnDisk {
   void crash(Unsynced unsynced = Unsynced::mixed) { files_->crash(unsynced), forget_open_files(); }
 
   SimulatedFileSystem& files() { return *files_; }
+  OpenFiles& open_files() { return *open_files_; }
   Random& random() { return random_; }
   static std::string path(std::string_view name) { return kTestFolder + "/" + std::string(name); }
   static std::string segment(int64_t base, std::string_view suffix = ".log") {

@@ -1,5 +1,5 @@
-// The open files of sealed segments and of indexes, of all partitions of the process together: bounded, the least
-// recently used one is closed first. A file that somebody still reads stays open until that reader drops it.
+// The open files of segments and of indexes, of all partitions of the process together: bounded, the least recently
+// used one is closed first. A file that somebody still reads, or has to sync, stays open until he drops it.
 #pragma once
 
 #include <cstddef>

@@ -50,11 +50,16 @@ PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::
       start_offset_(recovered.report.start_offset),
       noted_start_(recovered.report.start_offset),
       durable_(recovered.report.end_offset),
+      checkpoint_unsynced_(!recovered.checkpoint_synced),
       truncations_(checkpoint_->value()->truncations) {
   NARU_ASSERT(!segments_.empty(), "recovery of {} left no segment", folder_);
 }
 
 PartitionLog::~PartitionLog() {
+  abandon();
+}
+
+void PartitionLog::abandon() {
   for (const auto& segment : segments_) {
     for (const std::string& path : segment->paths()) open_files_.forget(path);
   }
@@ -156,7 +161,8 @@ Status PartitionLog::roll_active(WallTimeMs now) {
 Status PartitionLog::roll(WallTimeMs now) {
   const auto prepare = [&]() -> Result<std::pair<std::unique_ptr<Segment>, std::vector<std::shared_ptr<File>>>> {
     NARU_TRY(active().flush_indexes());
-    NARU_TRY_ASSIGN(auto sealed_files, active().files_to_sync());
+    NARU_TRY_ASSIGN(auto sealed_files, active().unsynced_indexes());
+    if (active().unsynced_file()) sealed_files.push_back(active().unsynced_file());
     auto next = std::make_unique<Segment>(open_files_, folder_, end_offset());
     NARU_TRY(next->activate(OpenMode::create, now));
     return std::pair(std::move(next), std::move(sealed_files));
@@ -167,7 +173,7 @@ Status PartitionLog::roll(WallTimeMs now) {
   unsynced_.files.insert(unsynced_.files.end(), sealed_files.begin(), sealed_files.end());
   unsynced_.checkpoint = true;
   unsynced_.names = true;
-  active().release_file();
+  active().seal();
   segments_.push_back(std::move(next));
   producers_.segment_sealed();
   return Status();
@@ -186,6 +192,8 @@ Status PartitionLog::after_failed_write(Status status) {
 void PartitionLog::go_offline(const Status& reason) {
   if (offline()) return;
   offline_reason_ = reason;
+  unsynced_.files.clear();  // there will be no sync any more
+  active().synced(active().size());
   log_error("log_storage", "{} is offline until restart: {}", folder_, reason.to_string());
 }
 
@@ -198,10 +206,12 @@ SyncWork PartitionLog::begin_sync() {
   SyncWork work;
   work.file_system_ = &file_system_;
   work.folder_ = folder_;
-  work.active_ = active().active_file();
+  work.active_ = active().unsynced_file();
+  work.active_base_offset_ = active().base_offset();
+  work.active_bytes_ = active().size();
   work.parts_ = std::exchange(unsynced_, {});
-  if (work.parts_.checkpoint) work.checkpoint_ = checkpoint_->file();
-  work.checkpoint_sequence_ = checkpoint_->sequence();
+  files_in_sync_ = work.parts_.files.size();
+  if (work.parts_.checkpoint) begin_checkpoint_sync(work);
   if (work.parts_.epochs) work.epochs_text_ = epochs_.to_text();
   work.snapshot_ = producers_.begin_due_snapshot(end_offset());
   work.end_offset_ = end_offset();
@@ -209,9 +219,22 @@ SyncWork PartitionLog::begin_sync() {
   return work;
 }
 
+void PartitionLog::begin_checkpoint_sync(SyncWork& work) {
+  auto written = checkpoint_->write_once_more(*checkpoint_->value());
+  if (written) {
+    work.checkpoint_ = std::move(*written);
+    work.checkpoint_sequence_ = checkpoint_->sequence();
+  } else if (is_temporary(written.error())) {
+    unsynced_.checkpoint = true;  // with the next one: what was appended does not wait for it
+  } else {
+    work.failed_before_ = std::move(written).error();
+  }
+}
+
 Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
   NARU_ASSERT(sync_running_, "a sync of {} ends that has not begun", folder_);
   sync_running_ = false;
+  files_in_sync_ = 0;
   if (!performed.ok()) {
     if (is_temporary(performed)) {
       unsynced_.take_back(std::move(work.parts_));
@@ -228,15 +251,22 @@ Status PartitionLog::finish_sync(SyncWork work, const Status& performed) {
     if (work.snapshot_) producers_.discard_snapshot(*work.snapshot_);
     return Status();
   }
+  if (work.active_base_offset_ == active().base_offset()) active().synced(work.active_bytes_);
   if (work.snapshot_) unsynced_.names |= producers_.finish_snapshot(*work.snapshot_);
   durable_.synced(work.end_offset_);
-  const Status noted = checkpoint_->write({synced_end(), noted_start_, truncations_});
+  const Checkpoint promise{synced_end(), noted_start_, truncations_};
+  checkpoint_unsynced_ |= checkpoint_->value() != promise;
+  const Status noted = checkpoint_->write(promise);
   if (noted.ok()) return Status();
   // The data is durable all the same; an older promise is only a weaker one.
   if (!is_temporary(noted)) return after_failed_write(noted);
   log_warn("log_storage", "cannot note that {} is durable up to offset {}: {}", folder_, synced_end(),
            noted.to_string());
   return Status();
+}
+
+size_t PartitionLog::unsynced_files() const {
+  return (active().unsynced_file() ? 1 : 0) + unsynced_.files.size() + files_in_sync_;
 }
 
 bool PartitionLog::journaled(const JournaledRange& range) {
@@ -253,6 +283,8 @@ Status PartitionLog::sync_journaled_part() {
     NARU_TRY_ASSIGN(const auto file, segments_[i]->file());
     NARU_TRY(file->sync_data());
   }
+  // Sealed ones once more, through the Files that wrote them: only these hear of what was lost before.
+  for (const auto& file : unsynced_.files) NARU_TRY(file->sync_data());
   NARU_TRY(file_system_.sync_directory(folder_));
   durable_.synced(end_offset());
   return Status();
@@ -260,17 +292,27 @@ Status PartitionLog::sync_journaled_part() {
 
 Status PartitionLog::close() {
   NARU_TRY(check_writable());
-  producers_.store_snapshot(end_offset());
+  unsynced_.names |= producers_.store_snapshot(end_offset());
   Status status = active().flush_indexes();
-  auto files = status.ok() ? active().files_to_sync() : failure(std::move(status));
-  if (!files) return after_failed_write(std::move(files).error());
-  unsynced_.files.insert(unsynced_.files.end(), files->begin(), files->end());
-  unsynced_.names = true;
-  SyncWork work = begin_sync();
-  const Status performed = work.perform();
-  NARU_TRY(finish_sync(std::move(work), performed));
-  const Status synced = checkpoint_->sync();
+  auto indexes = status.ok() ? active().unsynced_indexes() : failure(std::move(status));
+  if (!indexes) return after_failed_write(std::move(indexes).error());
+  unsynced_.names |= !indexes->empty();
+  unsynced_.files.insert(unsynced_.files.end(), indexes->begin(), indexes->end());
+  // Most logs of a broker with many have nothing new, and then nothing is synced.
+  if (unsynced_files() > 0 || unsynced_.names || unsynced_.epochs || synced_end() < end_offset()) {
+    SyncWork work = begin_sync();
+    const Status performed = work.perform();
+    NARU_TRY(finish_sync(std::move(work), performed));
+  }
+  const Status synced = sync_checkpoint();
   return synced.ok() ? Status() : after_failed_write(synced);
+}
+
+Status PartitionLog::sync_checkpoint() {
+  if (!checkpoint_unsynced_) return Status();
+  NARU_TRY(checkpoint_->sync());
+  checkpoint_unsynced_ = false;
+  return Status();
 }
 
 // --- Truncating ------------------------------------------------------------------------------------------------------
@@ -303,6 +345,7 @@ Status PartitionLog::truncate_segments(Offset end) {
   ++truncations_;
   durable_.truncated(cut.offset);
   NARU_TRY(checkpoint_->write_both_and_sync({synced_end(), noted_start_, truncations_}));
+  checkpoint_unsynced_ = false;
   NARU_TRY(remove_segments_behind(index));
   NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
   NARU_TRY(last.reactivate());

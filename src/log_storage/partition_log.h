@@ -164,6 +164,9 @@ class PartitionLog {
   // A commit journal holds the batch durably. False when the log was truncated since: then it says nothing.
   bool journaled(const JournaledRange& range);
 
+  // How many files are kept open until they are synced. A log with none costs no descriptor.
+  size_t unsynced_files() const;
+
   // Something waits for a sync that no acknowledgement may ever ask for: sealed segments, which retention and
   // compaction leave alone until they are durable, or a snapshot of producers.
   bool wants_sync() const { return !unsynced_.files.empty() || producers_.snapshot_due(); }
@@ -216,6 +219,8 @@ class PartitionLog {
   // Makes everything durable, so that a clean start need not read the log. Blocks. Not while a sync is running, and no
   // use afterwards.
   Status close();
+  // Or leaves everything as it is: the folder is about to be renamed and removed. No use afterwards.
+  void abandon();
 
  private:
   PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::string folder, const LogConfig& config,
@@ -231,6 +236,8 @@ class PartitionLog {
   Status replay(const OpenOptions& options, RecoveryReport& report);
   Status replay_batch(const File& file, const JournaledBatch& batch, WallTimeMs now);
   Status sync_journaled_part();
+  Status sync_checkpoint();
+  void begin_checkpoint_sync(SyncWork& work);
   // With the loose rule records may be deleted before they are durable, and a power cut may take them first: then the
   // log is empty and begins where it was told to. Their offsets are not given to others.
   Status begin_at_start(WallTimeMs now, RecoveryReport& report);
@@ -266,7 +273,9 @@ class PartitionLog {
 
   // What the next SyncWork has to cover besides the active segment.
   UnsyncedParts unsynced_;
+  bool checkpoint_unsynced_;
   bool sync_running_ = false;
+  size_t files_in_sync_ = 0;  // of UnsyncedParts, while it is running
   uint64_t truncations_;
 };
 

@@ -33,7 +33,7 @@ Status PartitionLog::replay(const OpenOptions& options, RecoveryReport& report) 
   SyncWork work = begin_sync();
   const Status performed = work.perform();
   NARU_TRY(finish_sync(std::move(work), performed));
-  NARU_TRY(checkpoint_->sync());
+  NARU_TRY(sync_checkpoint());
   log_info("log_storage", "{}: {} batches came back from the commit journal; the log ends at offset {}", folder_,
            report.replayed_batches, end_offset());
   return Status();

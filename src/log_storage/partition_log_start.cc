@@ -13,9 +13,10 @@ Result<NotedStart> PartitionLog::note_start(Offset start) {
   NARU_ASSERT(start <= end_offset(), "{} ends at {} and cannot begin at {}", folder_, end_offset(), start);
   if (Status status = check_writable(); !status.ok()) return failure(std::move(status));
   noted_start_ = std::max(noted_start_, start);
-  Status written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
-  if (!written.ok()) return failure(after_failed_write(std::move(written)));
-  return NotedStart{.checkpoint = checkpoint_->file(), .sequence = checkpoint_->sequence()};
+  checkpoint_unsynced_ = true;
+  auto written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
+  if (!written) return failure(after_failed_write(std::move(written).error()));
+  return NotedStart{.checkpoint = std::move(*written), .sequence = checkpoint_->sequence()};
 }
 
 Status PartitionLog::start_synced(const NotedStart& noted, const Status& synced) {
@@ -75,6 +76,7 @@ Status PartitionLog::begin_at_start(WallTimeMs now, RecoveryReport& report) {
   durable_ = DurablePrefix(start_offset_);
   epochs_ = {};
   NARU_TRY(checkpoint_->write_both_and_sync({start_offset_, start_offset_, truncations_}));
+  checkpoint_unsynced_ = false;
   for (const auto& segment : segments_) {
     NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, segment->base_offset()));
   }

@@ -76,12 +76,12 @@ void Segment::files_are_in_place() {
 }
 
 Status Segment::activate(OpenMode mode, WallTimeMs first_append_ms) {
-  NARU_TRY_ASSIGN(auto opened, files_->file_system().open(log_path_, mode));
+  NARU_TRY_ASSIGN(const auto opened, files_->open(log_path_, mode));
   NARU_TRY_ASSIGN(const uint64_t size, opened->size());
   if (size != size_) {
     return error(ErrorCode::corrupt_data, "{} has {} bytes instead of {}", log_path_, size, size_);
   }
-  active_file_ = std::move(opened);
+  active_ = true;
   first_append_ms_ = first_append_ms;
   return Status();
 }
@@ -89,7 +89,10 @@ Status Segment::activate(OpenMode mode, WallTimeMs first_append_ms) {
 Status Segment::append(std::span<const BytesView> parts, const BatchHeader& header, const LogConfig& config,
                        WallTimeMs now) {
   if (offset_index_.flush_is_due() || time_index_.flush_is_due()) NARU_TRY(flush_indexes());
-  NARU_TRY(active_file_->write_at(size_, parts));
+  if (!unsynced_file_) {
+    NARU_TRY_ASSIGN(unsynced_file_, files_->open(log_path_));
+  }
+  NARU_TRY(unsynced_file_->write_at(size_, parts));
   if (empty()) first_append_ms_ = now;
   last_append_ms_ = now;
   note_batch(header, size_, config.index_interval_bytes);
@@ -122,16 +125,19 @@ Status Segment::replace_index_files() {
   return time_index_.replace_file_in(folder_);
 }
 
-Result<std::vector<std::shared_ptr<File>>> Segment::files_to_sync() {
-  std::vector<std::shared_ptr<File>> all(3);
-  NARU_TRY_ASSIGN(all[0], file());
-  NARU_TRY_ASSIGN(all[1], offset_index_.file());
-  NARU_TRY_ASSIGN(all[2], time_index_.file());
-  return all;
+Result<std::vector<std::shared_ptr<File>>> Segment::unsynced_indexes() {
+  std::vector<std::shared_ptr<File>> unsynced;
+  if (offset_index_.unsynced()) {
+    NARU_TRY_ASSIGN(unsynced.emplace_back(), offset_index_.file());
+  }
+  if (time_index_.unsynced()) {
+    NARU_TRY_ASSIGN(unsynced.emplace_back(), time_index_.file());
+  }
+  return unsynced;
 }
 
 Result<std::shared_ptr<File>> Segment::file() const {
-  if (active_file_) return active_file_;
+  if (unsynced_file_) return unsynced_file_;
   if (pinned_file_) return pinned_file_;
   return files_->open(log_path_);
 }
@@ -248,6 +254,7 @@ Status Segment::truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes
   NARU_TRY_ASSIGN(const auto opened, file());
   NARU_TRY(opened->truncate(end.position));
   NARU_TRY(opened->sync_data());
+  unsynced_file_ = nullptr;
   Status status =
       offset_index_.truncate([&](const OffsetIndexEntry& e) { return absolute(e.relative_offset) < end.offset; });
   if (status.ok()) {

@@ -1,7 +1,8 @@
 // One segment of a log: a file of batches without anything between them, and two indexes.
 //
-// The last segment of a log is active: its file is kept open and appended to. The others are sealed; their files are
-// opened through OpenFiles when they are needed.
+// The last segment of a log is active and appended to, the others are sealed. Files are opened through OpenFiles when
+// they are needed. Only a file with bytes that were never synced is kept open: the system writes it back by itself, and
+// tells nobody else when that fails.
 #pragma once
 
 #include <cstdint>
@@ -68,26 +69,31 @@ class Segment {
   Bytes offset_index_content() const { return offset_index_.whole_content(); }
   Bytes time_index_content() const { return time_index_.whole_content(); }
   uint64_t indexed_batches() const { return offset_index_.size(); }
-  // Opens the file, empty if it is new, and keeps it open for append().
+  // Makes it the one to append to. The file is empty if it is new.
   Status activate(OpenMode mode, WallTimeMs first_append_ms);
 
   // --- Active segment ----------------------------------------------------------------------------------------------
   Status append(std::span<const BytesView> parts, const BatchHeader& header, const LogConfig& config, WallTimeMs now);
   // After a failed append: takes away whatever was written.
-  Status cut_back() { return active_file_->truncate(size_); }
+  Status cut_back() { return unsynced_file_ ? unsynced_file_->truncate(size_) : Status(); }
   bool must_roll_for(const BatchHeader& header, const LogConfig& config, WallTimeMs now) const;
   // Whether segment.ms has passed since its first append.
   bool is_due_to_roll(const LogConfig& config, WallTimeMs now) const;
   Status flush_indexes();
   // After a scan: puts the indexes that it has built into the place of whatever files there are, durably.
   Status replace_index_files();
-  // The files that have to be synced for a sealed segment to be durable.
-  Result<std::vector<std::shared_ptr<File>>> files_to_sync();
-  // Seals it.
-  void release_file() { active_file_ = nullptr; }
-  const std::shared_ptr<File>& active_file() const { return active_file_; }
+  // Those of the indexes, which are flushed, that have to be synced.
+  Result<std::vector<std::shared_ptr<File>>> unsynced_indexes();
+  // Seals it: whoever asked for unsynced_file() and unsynced_indexes() sees to them.
+  void seal() { active_ = false, unsynced_file_ = nullptr; }
+  // The file with bytes that were not synced; nullptr when there are none.
+  const std::shared_ptr<File>& unsynced_file() const { return unsynced_file_; }
+  // That file was synced when the segment had `size` bytes, or nobody wants to know any more.
+  void synced(uint64_t size) {
+    if (size == size_) unsynced_file_ = nullptr;
+  }
   // A sealed segment behind which everything was truncated becomes the active one; an active one stays it.
-  Status reactivate() { return active_file_ ? Status() : activate(OpenMode::write, first_append_ms_); }
+  Status reactivate() { return active_ ? Status() : activate(OpenMode::write, first_append_ms_); }
 
   // --- Reading -----------------------------------------------------------------------------------------------------
   Offset base_offset() const { return base_offset_; }
@@ -148,7 +154,8 @@ class Segment {
   uint64_t indexed_size_ = 0;       // where the last indexed batch begins; 0 without one
   WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
   WallTimeMs last_append_ms_ = 0;
-  std::shared_ptr<File> active_file_;
+  bool active_ = false;
+  std::shared_ptr<File> unsynced_file_;
   std::shared_ptr<File> pinned_file_;
 };
 

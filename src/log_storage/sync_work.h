@@ -39,10 +39,13 @@ class SyncWork {
 
   FileSystem* file_system_ = nullptr;
   std::string folder_;
-  std::shared_ptr<File> active_;
+  std::shared_ptr<File> active_;  // nullptr when it holds nothing new
+  Offset active_base_offset_;
+  uint64_t active_bytes_ = 0;
   UnsyncedParts parts_;
   std::shared_ptr<File> checkpoint_;  // if it is one of the parts
   uint64_t checkpoint_sequence_ = 0;
+  Status failed_before_;  // while the work was put together
   std::string epochs_text_;
   std::optional<ProducerSnapshotWork> snapshot_;
   Offset end_offset_;

@@ -5,6 +5,8 @@
 // What survives a power cut: bytes written before a sync_data that returned ok; names (create, rename, remove) made
 // before a sync_directory of their folder that returned ok. Everything later may be there, not there, or torn.
 // After a failed sync_data nothing that was written since the last successful one may be trusted (the kernel drops it).
+// The system also writes back by itself, and tells a failure only to the Files that are open then, with their next
+// sync_data: a File with unsynced bytes is kept open until it was synced.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +88,8 @@ class FileSystem {
   virtual Result<DiskSpace> space(const std::string& directory) = 0;
   // ErrorCode::already_exists when another process holds it.
   virtual Result<std::unique_ptr<DirectoryLock>> lock_directory(const std::string& directory) = 0;
+  // How many descriptors the process may have open: files, connections and everything else together.
+  virtual uint64_t open_file_limit() const = 0;
 };
 
 // The whole file; fails with ErrorCode::corrupt_data when it is larger than `limit`.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "platform/real/open_file_limit.h"
 #include "platform/real/os_error.h"
 #include "platform/real/posix_file.h"
 
@@ -144,6 +145,10 @@ Result<std::unique_ptr<DirectoryLock>> PosixFileSystem::lock_directory(const std
   if (result == 0) return std::make_unique<FlockedDirectory>(std::move(descriptor));
   if (errno == EWOULDBLOCK) return failure(ErrorCode::already_exists, "{} is in use by another process", directory);
   return failure(os_error(errno, "lock", directory));
+}
+
+uint64_t PosixFileSystem::open_file_limit() const {
+  return naru::open_file_limit();
 }
 
 }  // namespace naru

@@ -21,6 +21,7 @@ class PosixFileSystem final : public FileSystem {
   Status sync_directory(const std::string& directory) override;
   Result<DiskSpace> space(const std::string& directory) override;
   Result<std::unique_ptr<DirectoryLock>> lock_directory(const std::string& directory) override;
+  uint64_t open_file_limit() const override;
 };
 
 }  // namespace naru

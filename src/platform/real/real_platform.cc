@@ -11,6 +11,7 @@
 #include "async/task_group.h"
 #include "foundation/assert.h"
 #include "platform/real/loop_group.h"
+#include "platform/real/open_file_limit.h"
 #include "platform/real/posix_file_system.h"
 #include "platform/real/real_clock.h"
 #include "platform/real/real_random.h"
@@ -82,6 +83,7 @@ struct RealPlatform::Parts {
 RealPlatform::RealPlatform(RealPlatformOptions options) {
   NARU_ASSERT(options.loops > 0 && options.loops <= kLoopsMax, "{} event loops", options.loops);
   ::signal(SIGPIPE, SIG_IGN);  // sendfile to a connection that is gone would raise it
+  raise_open_file_limit();
   parts_ = std::make_unique<Parts>(std::move(options));
   parts_->watchdog.watch(all_of(parts_->loops));
 }

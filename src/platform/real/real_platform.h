@@ -20,7 +20,7 @@ struct RealPlatformOptions {
 
 class RealPlatform {
  public:
-  // Starts the loops, and makes the process ignore SIGPIPE.
+  // Starts the loops, makes the process ignore SIGPIPE, and takes as many descriptors as it may have.
   explicit RealPlatform(RealPlatformOptions options);
   // Not from a loop or a worker. Runs the blocking work that is queued, then ends all threads. Everything built on the
   // seams must be gone or at rest: streams and listeners closed, tasks joined. Timers and posts left over never run.

@@ -318,6 +318,15 @@ class LowDescriptorLimit {
   rlimit before_{};
 };
 
+TEST(RealPlatform, TakesAsManyDescriptorsAsItMayHave) {
+  const LowDescriptorLimit limit;
+  RealPlatform platform({.loops = 1});
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  EXPECT_EQ(now.rlim_cur, now.rlim_max);
+  EXPECT_EQ(platform.seams().files.open_file_limit(), now.rlim_max);
+}
+
 int blocking_connect(int socket, uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -64,6 +64,14 @@ void SimulatedFileSystem::set_capacity(uint64_t bytes) {
 void SimulatedFileSystem::set_open_file_limit(uint64_t files) {
   state_->open_file_limit = files;
 }
+uint64_t SimulatedFileSystem::open_file_limit() const {
+  return state_->open_file_limit;
+}
+void SimulatedFileSystem::fail_write_back(const std::string& path) {
+  SimulatedInode& file = existing_file(state_->tree, path);
+  file.content.fail_sync();
+  ++file.write_back_failures;
+}
 void SimulatedFileSystem::set_cold_rate(uint64_t one_in) {
   state_->cold_rate = one_in;
 }

@@ -68,6 +68,9 @@ class SimulatedFileSystem final : public FileSystem {
   void fail_nth(FileOperation operation, uint64_t nth, std::string path_part = {},
                 ErrorCode code = ErrorCode::io_error);
   void clear_faults();
+  // Writing the file's dirty sectors back fails behind everybody's back. They are lost, and that is told once to each
+  // File that is open now, by its next sync_data, and to nobody who opens it later.
+  void fail_write_back(const std::string& path);
   // Beyond it writes fail with disk_full, after writing what fits.
   void set_capacity(uint64_t bytes);
   void set_open_file_limit(uint64_t files);
@@ -98,6 +101,7 @@ class SimulatedFileSystem final : public FileSystem {
   Status sync_directory(const std::string& directory) override;
   Result<DiskSpace> space(const std::string& directory) override;
   Result<std::unique_ptr<DirectoryLock>> lock_directory(const std::string& directory) override;
+  uint64_t open_file_limit() const override;
 
  private:
   class State;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace naru {
 namespace {
@@ -59,7 +60,8 @@ SimulatedFileSystem::OpenFile::OpenFile(std::shared_ptr<State> state, NameTree::
       inode_(std::move(inode)),
       path_(std::move(path)),
       writable_(writable),
-      generation_(state_->generation) {
+      generation_(state_->generation),
+      known_failures_(inode_->write_back_failures) {
   ++state_->open_files;
 }
 
@@ -147,6 +149,9 @@ Status SimulatedFileSystem::OpenFile::sync_data() {
   if (!verdict.status.ok()) {
     if (!verdict.machine_is_gone) inode_->content.fail_sync();
     return verdict.status;
+  }
+  if (std::exchange(known_failures_, inode_->write_back_failures) != inode_->write_back_failures) {
+    return error(ErrorCode::io_error, "{}: a write-back has failed", path_);
   }
   inode_->content.sync();
   inode_->durable_modified_ms = inode_->modified_ms;

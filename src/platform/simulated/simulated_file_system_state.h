@@ -86,6 +86,7 @@ class SimulatedFileSystem::OpenFile final : public File {
   const std::string path_;
   const bool writable_;
   const uint64_t generation_;
+  uint64_t known_failures_;  // of the inode's write-backs: told by a sync_data, or from before this File
 };
 
 class SimulatedFileSystem::HeldLock final : public DirectoryLock {

@@ -243,6 +243,21 @@ TEST_F(SimulatedFileSystemTest, LimitsOpenFiles) {
   EXPECT_TRUE(files.open("/b", OpenMode::create).has_value());
 }
 
+TEST_F(SimulatedFileSystemTest, AFailedWriteBackIsToldOnceToThoseWhoHadTheFileOpen) {
+  auto writer = durable_file("/a", "old");
+  auto reader = open("/a");
+  write(*writer, 0, "new");
+  files.fail_write_back("/a");
+  auto late = open("/a");
+  EXPECT_TRUE(late->sync_data().ok());
+  EXPECT_EQ(writer->sync_data(), ErrorCode::io_error);
+  EXPECT_TRUE(writer->sync_data().ok());
+  EXPECT_EQ(reader->sync_data(), ErrorCode::io_error);
+  EXPECT_EQ(content("/a"), "new");
+  files.crash(Unsynced::kept);
+  EXPECT_EQ(content("/a"), "old");
+}
+
 TEST_F(SimulatedFileSystemTest, FlipsBitsAndCutsFilesByHand) {
   auto file = durable_file("/a", "aaaa");
   files.flip_bit("/a", 1, 1);

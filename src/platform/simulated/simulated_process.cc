@@ -52,6 +52,7 @@ class SimulatedProcess::Files final : public FileSystem {
     NARU_TRY(check());
     return disk_.lock_directory(directory);
   }
+  uint64_t open_file_limit() const override { return disk_.open_file_limit(); }
 
  private:
   Status check() const { return alive_ ? Status() : Status(ErrorCode::io_error, "the process is dead"); }
