@@ -1,5 +1,6 @@
 #include "benchmarks/kafka_frames.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -20,7 +21,12 @@ namespace {
 constexpr int16_t kProduceVersion = 9;
 constexpr int16_t kFetchVersion = 12;
 constexpr int16_t kCreateTopicsVersion = 5;
-constexpr WallTimeMs kSomeTime = 1'700'000'000'000;
+
+// Of today: a broker rolls segments whose records look old.
+WallTimeMs wall_now_ms() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+}
 
 template <class Request>
 Bytes frame_of(const Request& request, int16_t version) {
@@ -48,7 +54,8 @@ Response decoded(BytesView frame, int16_t version) {
 Bytes make_batch(size_t records, size_t value_bytes) {
   BatchBuilder builder;
   const std::string value(value_bytes, 'x');
-  for (size_t i = 0; i < records; ++i) builder.add(kSomeTime, std::nullopt, value);
+  const WallTimeMs now = wall_now_ms();
+  for (size_t i = 0; i < records; ++i) builder.add(now, std::nullopt, value);
   return *builder.build();
 }
 

@@ -26,15 +26,14 @@ bool is_everywhere(const Endpoint& address) {
 }
 
 Finding judge_open_files(const SystemFacts& facts) {
-  const uint64_t limit = *facts.open_files;
+  // A broker takes as many as it may have.
+  const uint64_t limit = std::max(*facts.open_files, facts.open_files_max.value_or(0));
   const std::string found = limit == UINT64_MAX ? "no limit" : format_count(limit);
   if (limit >= kOpenFilesWanted) return {Verdict::ok, "open files", found, ""};
-  const std::string raise = facts.open_files_max.value_or(0) >= kOpenFilesWanted
-                                ? "raise it where the broker is started"
-                                : "the hard limit is lower, too: raise it in /etc/security/limits.conf";
   return {Verdict::warn, "open files", found,
-          fmt::format("every connection and open segment is one; {} ({}), or LimitNOFILE= of its service", raise,
-                      fmt::format("ulimit -n {}", kOpenFilesWanted))};
+          fmt::format("every connection is one, and so is every partition that was written to since its last sync; "
+                      "raise the hard limit to {} in /etc/security/limits.conf, or LimitNOFILE= of its service",
+                      kOpenFilesWanted)};
 }
 
 }  // namespace

@@ -83,6 +83,12 @@ TEST(Findings, LimitsOfTheSystem) {
   }
 }
 
+TEST(Findings, TheHardLimitOfDescriptorsCounts) {
+  const Findings findings = judge_system({.open_files = 1024, .open_files_max = 1 << 20});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].verdict, Verdict::ok) << "the broker raises its own";
+}
+
 TEST(Findings, Disks) {
   EXPECT_EQ(judge_sync_speed("/d", std::vector<Duration>{1ms, 2ms, 90ms}).verdict, Verdict::ok);
   EXPECT_EQ(judge_sync_speed("/d", std::vector<Duration>{50ms, 60ms, 70ms}).verdict, Verdict::warn);
