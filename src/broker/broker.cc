@@ -7,6 +7,7 @@
 #include "async/task_group.h"
 #include "broker/authorizer.h"
 #include "broker/broker_services.h"
+#include "broker/descriptor_shares.h"
 #include "broker/fetch_sessions.h"
 #include "broker/hosted_partitions.h"
 #include "broker/log_maintenance.h"
@@ -29,8 +30,6 @@ namespace {
 // How long connections may take to finish what is in flight when the broker stops.
 constexpr Duration kStopPatience = 10s;
 constexpr std::string_view kMetadataFolder = "__metadata";
-// Open sealed segments and indexes, in the whole process. Active segments come on top: one per partition.
-constexpr size_t kOpenSealedFiles = 1024;
 
 ConnectionSettings connection_settings(const BrokerConfig& config) {
   return {.max_frame_bytes = static_cast<size_t>(config.socket_request_max_bytes),
@@ -83,7 +82,9 @@ struct Broker::Parts {
         request_metrics(metrics),
         producer_accounting(memory, producer_memory(config), metrics),
         fetch_sessions(seams.clock, seams.random, static_cast<size_t>(config.max_fetch_sessions), metrics),
-        open_files(seams.files, kOpenSealedFiles) {}
+        shares(seams.files.open_file_limit()),
+        open_files(seams.files, shares.cached_files),
+        unsynced_logs(shares.unsynced_files, metrics) {}
 
   Seams seams;
   const BrokerConfig config;
@@ -99,7 +100,9 @@ struct Broker::Parts {
   std::atomic<uint64_t> watcher_ids{1};
   ProducerAccounting producer_accounting;
   FetchSessions fetch_sessions;
+  const DescriptorShares shares;
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
+  UnsyncedLogs unsynced_logs;
   HostedPartitions hosted;
   std::unique_ptr<PartitionKeeper> keeper;
   std::unique_ptr<EmbeddedStore> store;
@@ -163,7 +166,7 @@ Task<Status> Broker::Parts::open_storage() {
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
-  keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, hosted,
+  keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
                                              std::move(directories), producers);
   NARU_CO_TRY(co_await keeper->list_folders());
   NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
@@ -226,6 +229,8 @@ Status Broker::Parts::open_doors() {
                                   .keeper = *keeper,
                                   .memory = memory,
                                   .fetch_sessions = fetch_sessions,
+                                  .unsynced_logs = unsynced_logs,
+                                  .files_per_fetch = shares.files_per_fetch,
                                   .watcher_ids = watcher_ids});
   {
     const std::scoped_lock lock(obey_mutex);

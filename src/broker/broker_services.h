@@ -21,6 +21,7 @@ class MemoryBudget;
 class MetadataPublisher;
 class PartitionKeeper;
 class ProducerIdPool;
+class UnsyncedLogs;
 
 struct BrokerServices {
   const BrokerConfig& config;     // what the broker was started with: for keys that are read at a restart
@@ -37,6 +38,8 @@ struct BrokerServices {
   const PartitionKeeper& keeper;
   MemoryBudget& memory;
   FetchSessions& fetch_sessions;
+  UnsyncedLogs& unsynced_logs;
+  const size_t files_per_fetch;  // descriptor_shares.h
   std::atomic<uint64_t>& watcher_ids;
 
   uint64_t next_watcher_id() const { return watcher_ids.fetch_add(1, std::memory_order_relaxed); }

@@ -59,6 +59,7 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
           .max_bytes = max_bytes,
           // Never more than the response may hold, or it would always wait in vain.
           .min_bytes = std::min(static_cast<uint64_t>(std::max(request.min_bytes, 0)), max_bytes),
+          .max_files = services.files_per_fetch,
           .read_committed = request.isolation_level != kReadUncommitted,
           .deadline = context.received + Milliseconds(request.max_wait_ms)};
 }
@@ -83,9 +84,11 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
 
 Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets) {
   uint64_t total = 0;
+  size_t files = 0;
   for (FetchTarget& target : targets) {
     if (!target.partition) continue;
-    const uint64_t left = terms.max_bytes > total ? terms.max_bytes - total : 0;
+    const bool room = terms.max_bytes > total && files < terms.max_files;
+    const uint64_t left = room ? terms.max_bytes - total : 0;
     // The first partition with data returns at least one batch, however large: else a client could never pass it.
     const ReadRequest read{.from = target.offset,
                            .current_leader_epoch = target.current_leader_epoch,
@@ -94,8 +97,9 @@ Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& t
     target.view = co_await target.partition->read(read);
     if (!terms.accepts_zstd) refuse_zstd(target);
     total += target.view.slice.bytes;
+    files += target.view.slice.empty() ? 0 : 1;
   }
-  co_return total;
+  co_return files < terms.max_files ? total : std::max(total, terms.min_bytes);
 }
 
 bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now) {

@@ -38,6 +38,7 @@ struct FetchTerms {
   bool accepts_zstd = true;
   uint64_t max_bytes = 0;
   uint64_t min_bytes = 0;
+  size_t max_files = 0;  // to send from
   bool read_committed = false;
   MonotonicTime deadline;
 };
@@ -47,7 +48,8 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
 void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
                     FetchTarget& target);
 
-// Reads all targets, in their order, within the terms. Returns the number of bytes found.
+// Reads all targets, in their order, within the terms. Returns the number of bytes found; min_bytes at least, if there
+// is more to read than fits into the answer.
 Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets);
 
 // Too little was found, and waiting may help.

@@ -28,8 +28,9 @@ JournalSettings journal_settings(const BrokerConfig& config) {
 }  // namespace
 
 PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config,
-                                 MetricsRegistry& metrics, OpenFiles& open_files, HostedPartitions& hosted,
-                                 std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers)
+                                 MetricsRegistry& metrics, OpenFiles& open_files, UnsyncedLogs& unsynced_logs,
+                                 HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
+                                 const ProducerRules& producers)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
@@ -37,6 +38,7 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       directories_(std::move(directories)),
       journals_(seams, journal_folders(directories_), journal_settings(config), metrics),
       open_files_(open_files),
+      unsynced_logs_(unsynced_logs),
       producers_(producers) {}
 
 Task<Status> PartitionKeeper::list_folders() {
@@ -231,8 +233,10 @@ Task<Result<std::unique_ptr<PartitionLog>>> PartitionKeeper::open_log(const Open
 
 void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& location,
                             std::unique_ptr<PartitionLog> log) {
-  const PartitionServices services{
-      .clock = seams_.clock, .scheduler = seams_.scheduler, .durability = *location.journal};
+  const PartitionServices services{.clock = seams_.clock,
+                                   .scheduler = seams_.scheduler,
+                                   .durability = *location.journal,
+                                   .unsynced_logs = unsynced_logs_};
   auto partition = std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, opening.leader_epoch,
                                                *opening.config, services);
   hosted_.add(opening.identity,

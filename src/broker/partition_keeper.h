@@ -19,6 +19,7 @@
 #include "configuration/broker_config.h"
 #include "log_storage/log_directory.h"
 #include "log_storage/open_files.h"
+#include "log_storage/unsynced_logs.h"
 #include "platform/seams.h"
 #include "replication/partition.h"
 
@@ -28,7 +29,7 @@ namespace naru {
 class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
-                  OpenFiles& open_files, HostedPartitions& hosted,
+                  OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
                   std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
@@ -94,6 +95,7 @@ class PartitionKeeper {
   std::vector<std::unique_ptr<LogDirectory>> directories_;
   FolderJournals journals_;  // one for each of the directories, in their order
   OpenFiles& open_files_;
+  UnsyncedLogs& unsynced_logs_;
   const ProducerRules producers_;
 
   PartitionFolders folders_{directories_, journals_};

@@ -1,7 +1,9 @@
 // "Make this log durable up to here, and tell it": the interface between partitions and whatever syncs their files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 
 #include "foundation/function.h"
@@ -28,6 +30,15 @@ struct JournalTrack {
   size_t completion = 0;
 };
 
+class DurableLog;
+
+// What UnsyncedLogs notes about a log for itself; guarded by its lock.
+struct UnsyncedPlace {
+  size_t files = 0;
+  bool asked = false;                                         // for a sync, which has not ended
+  std::list<std::shared_ptr<DurableLog>>::iterator position;  // in its list, while there are files
+};
+
 // A log as a durability service sees it; implemented by the partition that owns it. The functions are called inside the
 // partition's strand, run_in_strand() and id() from anywhere.
 class DurableLog {
@@ -41,6 +52,10 @@ class DurableLog {
   virtual void on_durable(Offset end) = 0;
   // Nobody who waits now will be told on_durable(). log_offline: for good; disk_full, too_many_open_files: ask again.
   virtual void on_sync_failed(const Status& reason) = 0;
+  // A sync of the log's files has ended, for whomever it was; comes before what is told of it to those who wait.
+  virtual void on_file_sync_ended(bool /*well*/) {}
+  // Nobody waits, but the files should be synced soon. False: there is nothing to sync, or it cannot be done.
+  virtual bool sync_lazily() { return false; }
 
  protected:
   // From here on nobody syncs the log for whom nobody waits.
@@ -52,10 +67,12 @@ class DurableLog {
  private:
   friend class FileSyncService;
   friend class CommitJournal;
+  friend class UnsyncedLogs;
   GroupCommit group_commit_;
   bool closing_ = false;
   bool syncs_ended_ = false;
   JournalTrack journal_track_;
+  UnsyncedPlace unsynced_place_;
 };
 
 // A batch that was just appended, as the log stores it.
@@ -78,8 +95,8 @@ class DurabilityService {
   virtual void make_durable(std::shared_ptr<DurableLog> log, Offset up_to) = 0;
   // The same for the log's last batch, directly after its append. What came before it is asked for separately.
   virtual void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) = 0;
-  // For somebody who has no waiter: syncs the log's own files as far as they are written now. Inside the strand, too.
-  // False: there is nothing to sync, or the log is offline or being closed.
+  // Syncs the log's own files as far as they are written now, although nobody waits. False: there is nothing to sync,
+  // or the log is offline or being closed. Else DurableLog::on_file_sync_ended() follows.
   virtual bool sync_lazily(std::shared_ptr<DurableLog> log) = 0;
   // The log was closed in order, or its folder is deleted: its own files hold all that matters. Any thread.
   virtual void closed(DurableLog& log) = 0;

@@ -20,7 +20,8 @@ void FileSyncService::make_durable(std::shared_ptr<DurableLog> log, Offset up_to
 
 bool FileSyncService::sync_lazily(std::shared_ptr<DurableLog> log) {
   const PartitionLog& partition_log = log->log();
-  const bool nothing_to_do = partition_log.synced_end() >= partition_log.end_offset();
+  const bool nothing_to_do =
+      partition_log.synced_end() >= partition_log.end_offset() && partition_log.unsynced_files() == 0;
   if (nothing_to_do || partition_log.offline() || log->closing_) return false;
   if (log->group_commit_.want_lazily(partition_log.end_offset())) start_sync(std::move(log));
   return true;
@@ -54,6 +55,7 @@ void FileSyncService::finish(const std::shared_ptr<DurableLog>& log, SyncWork wo
   PartitionLog& partition_log = log->log();
   const Status finished = partition_log.finish_sync(std::move(work), performed);
   if (observer_ != nullptr) observer_->file_sync_ended(log, mark, finished.ok());
+  log->on_file_sync_ended(finished.ok());
   if (!finished.ok()) {
     const bool somebody_waits = log->group_commit_.sync_failed();
     if (somebody_waits || partition_log.offline() || log->closing_) log->on_sync_failed(finished);

@@ -32,7 +32,6 @@ class FileSyncService final : public DurabilityService {
   void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) override {
     make_durable(std::move(log), batch.end_offset);
   }
-  // Tells the observer.
   bool sync_lazily(std::shared_ptr<DurableLog> log) override;
   void closed(DurableLog&) override {}
 

@@ -58,7 +58,7 @@ TEST_F(LogFormat, WritesTheBytesOfTheExample) {
   for (const auto& [name, content] : kExample)
     EXPECT_EQ(hex(disk.files().content(LogOnDisk::path(name))), content) << name;
   EXPECT_EQ(hex(BytesView(disk.files().content(LogOnDisk::path("checkpoint"))).subspan(512, 32)),
-            "6e61727500010000000000000000000300000000000000030000000000000000");
+            "6e61727500010000000000000000000400000000000000030000000000000000");
   EXPECT_EQ(as_text(disk.files().content(LogOnDisk::path("partition.metadata"))),
             "version: 0\ntopic_id: AAAAAAAAAAcAAAAAAAAACA\n");
 }

@@ -306,6 +306,12 @@ Status LogRecovery::settle_epochs() {
   NARU_TRY_ASSIGN(auto settled,
                   settle_epoch_history(file_system_, folder_, std::min(log_.report.start_offset, end_), kept_));
   log_.epochs = std::move(settled.history);
+  // The last segment is scanned until a sync says that it need not be, and the sync writes the file first. So it is not
+  // written here for the many logs that have no other segment.
+  log_.epochs_unsynced = settled.file_is_behind && promise_ && kept_.size() == 1;
+  if (settled.file_is_behind && !log_.epochs_unsynced) {
+    NARU_TRY(replace_file(file_system_, folder_, std::string(kEpochFileName), as_bytes(log_.epochs.to_text())));
+  }
   log_.report.epochs_rebuilt = settled.rebuilt && something_promised;
   return Status();
 }
@@ -363,7 +369,10 @@ Status LogRecovery::settle_producers() {
 
 Result<RecoveredLog> recover_log(FileSystem& file_system, OpenFiles& open_files, const std::string& folder,
                                  const LogConfig& config, const OpenOptions& options) {
-  return LogRecovery(file_system, open_files, folder, config, options).run();
+  auto recovered = LogRecovery(file_system, open_files, folder, config, options).run();
+  // There is no log that would let go of them, and another one may be made under this name.
+  if (!recovered) open_files.forget_folder(folder);
+  return recovered;
 }
 
 }  // namespace naru

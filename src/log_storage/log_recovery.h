@@ -21,6 +21,7 @@ namespace naru {
 struct RecoveredLog {
   std::vector<std::unique_ptr<Segment>> segments;  // at least one; the last one is active
   EpochHistory epochs;
+  bool epochs_unsynced = false;  // the file does not say so yet: the next sync writes it
   std::unique_ptr<CheckpointFile> checkpoint;
   bool checkpoint_synced = false;
   std::optional<LogProducers> producers;  // always there

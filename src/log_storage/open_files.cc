@@ -42,6 +42,19 @@ void OpenFiles::forget(const std::string& path) {
   by_path_.erase(found);
 }
 
+void OpenFiles::forget_folder(const std::string& folder) {
+  Entries closed;
+  const std::lock_guard lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (entry->path.starts_with(folder) && entry->path.substr(folder.size()).starts_with('/')) {
+      by_path_.erase(entry->path);
+      closed.splice(closed.begin(), entries_, entry);
+    }
+    entry = next;
+  }
+}
+
 size_t OpenFiles::size() const {
   const std::lock_guard lock(mutex_);
   return entries_.size();

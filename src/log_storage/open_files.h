@@ -24,6 +24,8 @@ class OpenFiles {
   Result<std::shared_ptr<File>> open(const std::string& path, OpenMode mode = OpenMode::write);
   // Before the file is removed or its folder renamed: the next open() looks at the disk again.
   void forget(const std::string& path);
+  // The same for everything in a folder; goes through all files.
+  void forget_folder(const std::string& folder);
 
   FileSystem& file_system() const { return file_system_; }
   size_t size() const;

@@ -53,6 +53,7 @@ PartitionLog::PartitionLog(FileSystem& file_system, OpenFiles& open_files, std::
       checkpoint_unsynced_(!recovered.checkpoint_synced),
       truncations_(checkpoint_->value()->truncations) {
   NARU_ASSERT(!segments_.empty(), "recovery of {} left no segment", folder_);
+  unsynced_.epochs = recovered.epochs_unsynced;
 }
 
 PartitionLog::~PartitionLog() {
@@ -60,6 +61,7 @@ PartitionLog::~PartitionLog() {
 }
 
 void PartitionLog::abandon() {
+  release_unsynced_files();
   for (const auto& segment : segments_) {
     for (const std::string& path : segment->paths()) open_files_.forget(path);
   }
@@ -192,9 +194,14 @@ Status PartitionLog::after_failed_write(Status status) {
 void PartitionLog::go_offline(const Status& reason) {
   if (offline()) return;
   offline_reason_ = reason;
-  unsynced_.files.clear();  // there will be no sync any more
-  active().synced(active().size());
+  release_unsynced_files();
   log_error("log_storage", "{} is offline until restart: {}", folder_, reason.to_string());
+}
+
+// When there will be no sync any more.
+void PartitionLog::release_unsynced_files() {
+  unsynced_.files.clear();
+  active().synced(active().size());
 }
 
 // --- Durability ------------------------------------------------------------------------------------------------------

@@ -219,7 +219,8 @@ class PartitionLog {
   // Makes everything durable, so that a clean start need not read the log. Blocks. Not while a sync is running, and no
   // use afterwards.
   Status close();
-  // Or leaves everything as it is: the folder is about to be renamed and removed. No use afterwards.
+  // Lets go of every file, synced or not: after close(), or because the folder is about to be renamed and removed. No
+  // use afterwards, not even for those who read.
   void abandon();
 
  private:
@@ -253,6 +254,7 @@ class PartitionLog {
   // Decides what a failed write means, and returns what the caller is told.
   Status after_failed_write(Status status);
   void go_offline(const Status& reason);
+  void release_unsynced_files();
 
   FileSystem& file_system_;
   OpenFiles& open_files_;

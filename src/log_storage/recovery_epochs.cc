@@ -96,12 +96,12 @@ Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::s
     case EpochAction::rebuild: {
       NARU_TRY_ASSIGN(settled.history, rebuild(segments));
       settled.history.trim_start(log_start);
-      settled.rebuilt = true;
+      // A log of one segment that was scanned is not missing anything: its first sync would have written the file.
+      settled.rebuilt = stored.state != EpochFile::missing || segments.size() != 1 || !segments.front().scanned();
       break;
     }
   }
-  if (stored.state == EpochFile::missing && settled.history.starts().empty()) return settled;
-  NARU_TRY(replace_file(file_system, folder, std::string(kEpochFileName), as_bytes(settled.history.to_text())));
+  settled.file_is_behind = stored.state != EpochFile::missing || !settled.history.starts().empty();
   return settled;
 }
 

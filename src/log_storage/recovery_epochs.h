@@ -13,10 +13,11 @@ namespace naru {
 
 struct SettledEpochs {
   EpochHistory history;
-  bool rebuilt = false;  // from all batches, because the file was of no use
+  bool rebuilt = false;         // from all batches, because the file was of no use, and should have been
+  bool file_is_behind = false;  // and should be replaced
 };
 
-// Compares the file with the segments from `log_start` on, and corrects it on disk if need be.
+// Compares the file with the segments from `log_start` on.
 Result<SettledEpochs> settle_epoch_history(FileSystem& file_system, const std::string& folder, Offset log_start,
                                            const std::vector<ExaminedSegment>& segments);
 

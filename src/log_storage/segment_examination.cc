@@ -140,7 +140,8 @@ Status settle_examined_segment(ExaminedSegment& examined, bool last) {
   if (examined.content == Content::bad_batch) NARU_TRY(file->truncate(examined.end.position));
   NARU_TRY(rewrite(*file, examined.promised_bytes, examined.end.position));
   // Retention asks when the segment was last appended to; repairing it is no append.
-  NARU_TRY(file->set_modified_ms(examined.modified_ms));
+  const bool repaired = examined.content == Content::bad_batch || examined.promised_bytes < examined.end.position;
+  if (repaired) NARU_TRY(file->set_modified_ms(examined.modified_ms));
   NARU_TRY(file->sync_data());
   return last ? Status() : segment.replace_index_files();
 }

@@ -125,5 +125,30 @@ TEST_F(UnsyncedFiles, ClosingALogWithNothingNewSyncsNothing) {
   EXPECT_EQ(read_all(*log)->size(), 1U);
 }
 
+// A topic is deleted and made again while somebody still has the old log.
+TEST_F(UnsyncedFiles, AnAbandonedLogLeavesNoFileToItsSuccessor) {
+  append_one();
+  log->abandon();
+  const auto old = std::move(log);
+  EXPECT_EQ(disk.open_files().size(), 0U);
+  EXPECT_EQ(disk.files().open_files(), 0U);
+  ASSERT_TRUE(disk.files().rename(kTestFolder, "/t-0.deleted").ok());
+  ASSERT_TRUE(disk.files().create_directories(kTestFolder).ok());
+  ASSERT_TRUE(fill_new_partition_folder(disk.files(), kTestFolder, kTestTopic).ok());
+  log = disk.must_open();
+  EXPECT_EQ(log->end_offset(), Offset(0));
+  append_one();
+  EXPECT_GT(disk.files().content(LogOnDisk::segment(0)).size(), 0U);
+}
+
+TEST_F(UnsyncedFiles, ALogThatCouldNotBeOpenedLeavesNoFileToItsSuccessor) {
+  append_one();
+  ASSERT_TRUE(log->close().ok());
+  log = nullptr;
+  disk.files().flip_bit(LogOnDisk::segment(0), 70, 0);
+  ASSERT_EQ(disk.open(false).error(), ErrorCode::corrupt_data);
+  EXPECT_EQ(disk.open_files().size(), 0U);
+}
+
 }  // namespace
 }  // namespace naru

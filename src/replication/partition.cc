@@ -81,6 +81,7 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   report_write(appended ? Status() : appended.error());
   if (!appended) {
     refuse(appended.error());
+    tell_unsynced_files();
     if (log_->offline()) go_offline(appended.error());
     return;
   }
@@ -93,6 +94,7 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   acknowledge_when_due(end, request.acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
   arrange_sync(*appended, request.batch);
   tell_acks_and_readers();
+  tell_unsynced_files();
 }
 
 bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AckSlot>& waiter) {
@@ -191,6 +193,7 @@ void Partition::go_offline(const Status& cause) {
   const Status reason(ErrorCode::log_offline, cause.message());
   stop_serving(reason);
   fail_waiters(reason);
+  tell_unsynced_files();
   let_close_go_on();
 }
 
@@ -209,6 +212,16 @@ void Partition::tell_acks_and_readers() {
 void Partition::tell_log_start() {
   if (std::exchange(told_log_start_, log_->start_offset()) == log_->start_offset()) return;
   for (auto& [id, watch] : watches_) watch.watcher->log_start_moved(watch.slot);
+}
+
+void Partition::tell_unsynced_files() {
+  const size_t files = log_->unsynced_files();
+  if (std::exchange(told_unsynced_files_, files) != files) services_.unsynced_logs.holds(shared_from_this(), files);
+}
+
+void Partition::on_file_sync_ended(bool well) {
+  tell_unsynced_files();
+  services_.unsynced_logs.sync_ended(*this, well);
 }
 
 void Partition::stop_serving(const Status& reason) {
@@ -334,6 +347,8 @@ Task<Status> Partition::close(Status reason, LogFuture future) {
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
     Status closed;
     if (future == LogFuture::kept) closed = log_->offline() ? log_->offline_reason() : log_->close();
+    log_->abandon();
+    tell_unsynced_files();
     if (closed.ok()) services_.durability.closed(*this);
     return closed;
   });

@@ -22,6 +22,7 @@
 #include "foundation/uuid.h"
 #include "log_storage/durability_service.h"
 #include "log_storage/partition_log.h"
+#include "log_storage/unsynced_logs.h"
 #include "platform/clock.h"
 #include "platform/scheduler.h"
 #include "record_format/batch_validator.h"
@@ -46,6 +47,7 @@ struct PartitionServices {
   Clock& clock;
   Scheduler& scheduler;
   DurabilityService& durability;
+  UnsyncedLogs& unsynced_logs;
 };
 
 // Somebody parked until partitions have news. Told inside their strands, so it only counts and wakes.
@@ -153,6 +155,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       Answer answer = function(LogAccess{*log_, leader_.high_watermark(), config_});
       tell_log_start();
       if (!log_->offline()) sync_what_waits();
+      tell_unsynced_files();
       if (log_->offline()) go_offline(log_->offline_reason());
       return answer;
     });
@@ -208,6 +211,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionLog& log() override { return *log_; }
   void on_durable(Offset end) override;
   void on_sync_failed(const Status& reason) override;
+  void on_file_sync_ended(bool well) override;
+  bool sync_lazily() override { return services_.durability.sync_lazily(shared_from_this()); }
 
  private:
   struct Watch {
@@ -235,6 +240,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void tell_log_start();
+  void tell_unsynced_files();
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
@@ -253,6 +259,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   bool flush_timer_running_ = false;
   uint64_t told_committed_bytes_ = 0;
   Offset told_log_start_;
+  size_t told_unsynced_files_ = 0;
   std::map<uint64_t, Watch> watches_;
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
   CancelSource maintenance_cancel_;

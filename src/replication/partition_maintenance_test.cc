@@ -30,7 +30,7 @@ class PartitionMaintenance : public testing::Test {
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
                                             BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams().clock, seams().scheduler, durability});
+                                            PartitionServices{seams().clock, seams().scheduler, durability, unsynced_logs});
   }
   void reconfigure(const ConfigOverrides& overrides) {
     partition->set_config(resolve_topic_config(*make_broker_config({}), overrides));
@@ -94,6 +94,8 @@ class PartitionMaintenance : public testing::Test {
   SimulatedNode& node = world.add_node("broker");
   std::unique_ptr<SimulatedProcess> process = node.start();
   OpenFiles open_files{node.disk(), 4};
+  MetricsRegistry metrics;
+  UnsyncedLogs unsynced_logs{{.sync_beyond = 100, .full = 200}, metrics};
   FileSyncService durability{process->seams().scheduler};
   CancelSource stop;
   std::shared_ptr<Partition> partition;

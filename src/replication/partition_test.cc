@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
@@ -29,6 +31,7 @@ class ManualDurability final : public DurabilityService {
     SyncWork work = log_->log().begin_sync();
     const Status performed = work.perform();
     ASSERT_TRUE(log_->log().finish_sync(std::move(work), performed).ok());
+    log_->on_file_sync_ended(true);
     log_->on_durable(log_->log().durable_end());
   }
   void fail() { log_->on_sync_failed(Status(ErrorCode::disk_full)); }
@@ -47,12 +50,13 @@ class IdempotentAppends : public testing::Test {
       ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
       ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
     }
-    auto opened = PartitionLog::open(node.disk(), open_files, "/t-0", log_config_of(config), {.topic_id = kTopic});
+    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0", log_config_of(config),
+                                     {.topic_id = kTopic});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
                                             BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams.clock, seams.scheduler, durability});
+                                            PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
   }
 
   struct Answer {
@@ -74,7 +78,9 @@ class IdempotentAppends : public testing::Test {
   SimulatedWorld world{1};
   SimulatedNode& node = world.add_node("broker");
   std::unique_ptr<SimulatedProcess> process = node.start();
-  OpenFiles open_files{node.disk(), 4};
+  std::deque<OpenFiles> open_files;  // one for each life of the process
+  MetricsRegistry metrics;
+  UnsyncedLogs unsynced_logs{{.sync_beyond = 100, .full = 200}, metrics};
   ManualDurability durability;
   std::shared_ptr<Partition> partition;
 };

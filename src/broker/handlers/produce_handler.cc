@@ -1,11 +1,13 @@
 // Produce: authorize, validate, split by partition, append, wait for the acknowledgements.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
+#include "log_storage/unsynced_logs.h"
 #include "observability/memory_budget.h"
 #include "replication/append_group.h"
 
@@ -193,16 +195,21 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
   const std::optional<Acks> acks = to_acks(request.acks);
   // The requests behind this one wait until it has its place in the logs.
   const bool long_work = takes_long(slots, context.frame.size());
+  bool held = long_work;
   if (long_work) {
     context.connection->hold_requests();
     co_await to_worker(services.scheduler);
   }
   for (size_t i = 0; i < slots.size(); ++i) {
+    if (services.unsynced_logs.full()) {
+      if (!std::exchange(held, true)) context.connection->hold_requests();
+      co_await services.unsynced_logs.some_room();
+    }
     Status refused = acks ? start_append(services, context, *acks, slots[i], group, i)
                           : error(ErrorCode::invalid_required_acks, "acks is {}, not -1, 0 or 1", request.acks);
     if (!refused.ok()) group->finish(i, {.status = std::move(refused)});
   }
-  if (long_work) context.connection->release_requests();
+  if (held) context.connection->release_requests();
   context.times.mark(RequestStage::handled, services.clock.now());
   if (acks == Acks::none) {
     co_await group->settled();  // soon: it waits for the append, not for the disk, so the timeout has no say
