@@ -229,18 +229,21 @@ class Bench:
             naru.create(f"bench{topic}", partitions // topics)
             load("rounds", naru.port, topic=f"bench{topic}", partitions=partitions // topics, rounds=5)
         rows = []
-        clean, killed, resident = [], [], []
+        clean, killed, killed_dirty, resident = [], [], [], []
         for _ in range(self.repeats):
             naru.terminate()
             clean.append(timed(naru.start))
-            resident.append(naru.resident_bytes() / (1 << 20))
-            for topic in range(topics):
-                load("rounds", naru.port, topic=f"bench{topic}", partitions=partitions // topics, rounds=2)
             naru.kill()
             killed.append(timed(naru.start))
+            for topic in range(topics):
+                load("rounds", naru.port, topic=f"bench{topic}", partitions=partitions // topics, rounds=2)
+            resident.append(naru.resident_bytes() / (1 << 20))
+            naru.kill()
+            killed_dirty.append(timed(naru.start))
         naru.close()
         rows.append(absolute_row(f"restart with {partitions} partitions, clean", "s", clean, 3))
         rows.append(absolute_row(f"restart with {partitions} partitions, kill -9", "s", killed, 3))
+        rows.append(absolute_row("the same, every partition written to since its sync", "s", killed_dirty, 3))
         rows.append(absolute_row(f"resident with {partitions} partitions", "MiB", resident, 150))
         return rows
 

@@ -24,7 +24,7 @@ class LogRecovery {
 
  private:
   Status check_identity();
-  Status list_files();
+  void sort_files(const std::vector<DirectoryEntry>& entries);
   Status open_checkpoint();
   // Sets aside the segments that lie wholly below the log start: a crash has interrupted their removal.
   void leave_out_below_start();
@@ -65,8 +65,8 @@ class LogRecovery {
 
 Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(check_identity());
-  NARU_TRY(settle_swaps(file_system_, open_files_, folder_));
-  NARU_TRY(list_files());
+  NARU_TRY_ASSIGN(const auto entries, settle_swaps(file_system_, open_files_, folder_));
+  sort_files(entries);
   NARU_TRY(open_checkpoint());
   leave_out_below_start();
   NARU_TRY(examine_segments());
@@ -94,8 +94,7 @@ Status LogRecovery::check_identity() {
                options_.topic_id.to_string());
 }
 
-Status LogRecovery::list_files() {
-  NARU_TRY_ASSIGN(const auto entries, file_system_.list(folder_));
+void LogRecovery::sort_files(const std::vector<DirectoryEntry>& entries) {
   std::vector<Offset> indexes;
   std::string unknown;
   for (const DirectoryEntry& entry : entries) {
@@ -120,7 +119,6 @@ Status LogRecovery::list_files() {
   indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
   std::ranges::set_difference(indexes, base_offsets_, std::back_inserter(orphaned_indexes_));
   if (!unknown.empty()) log_info("log_storage", "{} holds files that are not part of the log: {}", folder_, unknown);
-  return Status();
 }
 
 Status LogRecovery::open_checkpoint() {
@@ -328,9 +326,11 @@ Status LogRecovery::settle_checkpoint() {
     log_.checkpoint_synced = options_.clean_shutdown;  // otherwise it may have been in the page cache alone
     return Status();
   }
-  log_.checkpoint_synced = true;
-  if (!promise_ || value.durable_end < promise_->durable_end) return log_.checkpoint->write_both_and_sync(value);
-  return log_.checkpoint->write_and_sync(value);
+  if (!promise_ || value.durable_end < promise_->durable_end) {
+    log_.checkpoint_synced = true;
+    return log_.checkpoint->write_both_and_sync(value);
+  }
+  return log_.checkpoint->write(value);  // without a sync: an older promise is only a weaker one
 }
 
 // The segments that are about to be removed, as far as they join those that are kept.

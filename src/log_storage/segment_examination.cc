@@ -100,9 +100,14 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
   NARU_TRY_ASSIGN(const auto log_file, names.file());
   NARU_TRY_ASSIGN(const uint64_t log_bytes, log_file->size());
   NARU_TRY_ASSIGN(const WallTimeMs modified_ms, log_file->modified_ms());
-  NARU_TRY_ASSIGN(auto offset_index, load_index<OffsetIndex>(files, names.paths()[1]));
-  NARU_TRY_ASSIGN(auto time_index, load_index<TimeIndex>(files, names.paths()[2]));
   SegmentOutside outside = request.outside;
+  LoadedIndex<OffsetIndex> offset_index;
+  LoadedIndex<TimeIndex> time_index;
+  // Where even good indexes would not help, nobody looks at them.
+  if (decide(outside) == Examination::walk_tail) {
+    NARU_TRY_ASSIGN(offset_index, load_index<OffsetIndex>(files, names.paths()[1]));
+    NARU_TRY_ASSIGN(time_index, load_index<TimeIndex>(files, names.paths()[2]));
+  }
   outside.offset_index = offset_index.state;
   outside.time_index = time_index.state;
   if (offset_index.index && offset_index.index->last() && offset_index.index->last()->position >= log_bytes) {

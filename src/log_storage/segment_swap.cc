@@ -73,19 +73,17 @@ struct FoundNames {
   std::vector<Offset> segments;
 };
 
-Result<FoundNames> find_leftovers(FileSystem& file_system, const std::string& folder) {
-  NARU_TRY_ASSIGN(const auto entries, file_system.list(folder));
+FoundNames find_leftovers(const std::vector<DirectoryEntry>& entries, const std::string& folder) {
   FoundNames found;
   for (const DirectoryEntry& entry : entries) {
     const std::string_view name = entry.name;
-    const std::string path = folder + "/" + entry.name;
     if (const auto segment = parse_segment_file_name(name, kLogSuffix)) {
       found.segments.push_back(*segment);
     } else if (name.ends_with(kCleanedSuffix)) {
-      found.leftovers.push_back({path, LeftoverName::cleaned, kNoOffset});
+      found.leftovers.push_back({folder + "/" + entry.name, LeftoverName::cleaned, kNoOffset});
     } else if (name.ends_with(kSwapSuffix)) {
       const auto swap = parse_segment_file_name(name.substr(0, name.size() - kSwapSuffix.size()), kLogSuffix);
-      if (swap) found.leftovers.push_back({path, LeftoverName::swap, *swap});
+      if (swap) found.leftovers.push_back({folder + "/" + entry.name, LeftoverName::swap, *swap});
     }
   }
   // Swaps first: finishing one gives the indexes that belong to it their names.
@@ -119,8 +117,11 @@ Status finish_interrupted(FileSystem& file_system, OpenFiles& open_files, const 
 
 }  // namespace
 
-Status settle_swaps(FileSystem& file_system, OpenFiles& open_files, const std::string& folder) {
-  NARU_TRY_ASSIGN(const FoundNames found, find_leftovers(file_system, folder));
+Result<std::vector<DirectoryEntry>> settle_swaps(FileSystem& file_system, OpenFiles& open_files,
+                                                 const std::string& folder) {
+  NARU_TRY_ASSIGN(auto entries, file_system.list(folder));
+  const FoundNames found = find_leftovers(entries, folder);
+  if (found.leftovers.empty()) return entries;
   for (const Leftover& leftover : found.leftovers) {
     ScannedSwap scanned;
     if (leftover.name == LeftoverName::swap) {
@@ -134,13 +135,13 @@ Status settle_swaps(FileSystem& file_system, OpenFiles& open_files, const std::s
         NARU_TRY(finish_interrupted(file_system, open_files, folder, leftover.base, scanned.end, found.segments));
         break;
       case SwapAction::refuse:
-        return error(ErrorCode::corrupt_data,
-                     "{} is damaged: {}. It was to take the place of segments that may be gone already. Restore the "
-                     "file; or, if all of them are there, move it away and start again",
-                     leftover.path, scanned.problem);
+        return failure(ErrorCode::corrupt_data,
+                       "{} is damaged: {}. It was to take the place of segments that may be gone already. Restore the "
+                       "file; or, if all of them are there, move it away and start again",
+                       leftover.path, scanned.problem);
     }
   }
-  return Status();
+  return file_system.list(folder);
 }
 
 }  // namespace naru

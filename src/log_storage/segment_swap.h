@@ -27,7 +27,8 @@ Status finish_swap(FileSystem& file_system, OpenFiles& open_files, const std::st
                    const std::vector<Offset>& replaced);
 
 // Recovery: finishes swaps and removes what was not finished. corrupt_data, naming the file, when a ".swap" is damaged.
-// Blocks. A crash in between changes nothing of what the next call does.
-Status settle_swaps(FileSystem& file_system, OpenFiles& open_files, const std::string& folder);
+// Blocks. A crash in between changes nothing of what the next call does. Returns what the folder holds then.
+Result<std::vector<DirectoryEntry>> settle_swaps(FileSystem& file_system, OpenFiles& open_files,
+                                                 const std::string& folder);
 
 }  // namespace naru

@@ -28,9 +28,9 @@ class PartitionMaintenance : public testing::Test {
     auto opened = PartitionLog::open(node.disk(), open_files, "/t-0", log_config_of(config),
                                      {.topic_id = kTopic, .now = seams().clock.wall_now_ms()});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
-    partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams().clock, seams().scheduler, durability, unsynced_logs});
+    partition = std::make_shared<Partition>(
+        PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log), BrokerId(1), LeaderEpoch(0), config,
+        PartitionServices{seams().clock, seams().scheduler, durability, unsynced_logs});
   }
   void reconfigure(const ConfigOverrides& overrides) {
     partition->set_config(resolve_topic_config(*make_broker_config({}), overrides));

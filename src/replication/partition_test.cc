@@ -50,8 +50,8 @@ class IdempotentAppends : public testing::Test {
       ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
       ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
     }
-    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0", log_config_of(config),
-                                     {.topic_id = kTopic});
+    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0",
+                                     log_config_of(config), {.topic_id = kTopic});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),

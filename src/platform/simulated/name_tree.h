@@ -27,8 +27,8 @@ struct SimulatedInode {
   WallTimeMs modified_ms = 0;
   WallTimeMs durable_modified_ms = 0;  // as of its last sync
   uint64_t write_back_failures = 0;
-  Names names;                         // of a folder: as seen now,
-  Names durable_names;                 // and as of its last sync
+  Names names;          // of a folder: as seen now,
+  Names durable_names;  // and as of its last sync
 };
 
 class NameTree {
