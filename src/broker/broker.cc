@@ -30,6 +30,8 @@ namespace {
 // How long connections may take to finish what is in flight when the broker stops.
 constexpr Duration kStopPatience = 10s;
 constexpr std::string_view kMetadataFolder = "__metadata";
+// On top of the memory budget, one part in so many for small requests that would stand in line behind large ones.
+constexpr uint64_t kSmallRequestsPart = 16;
 
 ConnectionSettings connection_settings(const BrokerConfig& config) {
   return {.max_frame_bytes = static_cast<size_t>(config.socket_request_max_bytes),
@@ -78,6 +80,7 @@ struct Broker::Parts {
         config(std::move(c)),
         live_config(config),
         memory(config.memory_budget_bytes),
+        small_requests(config.memory_budget_bytes / kSmallRequestsPart),
         memory_gauges(memory.register_metrics(metrics)),
         request_metrics(metrics),
         producer_accounting(memory, producer_memory(config), metrics),
@@ -93,6 +96,7 @@ struct Broker::Parts {
   LogLevel obeyed_log_level = config.log_level;
   MetricsRegistry metrics;
   MemoryBudget memory;
+  MemoryBudget small_requests;
   std::vector<GaugeCallback> memory_gauges;
   RequestMetrics request_metrics;
   AllowAll authorizer;
@@ -235,8 +239,8 @@ Status Broker::Parts::open_doors() {
   {
     const std::scoped_lock lock(obey_mutex);
     dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
-    server = std::make_unique<ConnectionServer>(seams, memory, metrics, *dispatcher, connection_settings(config),
-                                                server_limits(config));
+    server = std::make_unique<ConnectionServer>(seams, memory, small_requests, metrics, *dispatcher,
+                                                connection_settings(config), server_limits(config));
   }
   obey_config();
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},

@@ -11,6 +11,10 @@ constexpr size_t kRequestsPerTurn = 32;
 constexpr size_t kBytesPerTurn = 256 * 1024;
 // What handling a request costs besides its bytes: coroutines, the decoded form, the answer.
 constexpr size_t kMemoryPerRequest = 2 * 1024;
+// A half-read request is looked at so often. If others wait for memory, so much of it has to have come in between:
+// announcing a large request must not be enough to keep its memory from everybody else.
+constexpr Duration kFrameLook = 1s;
+constexpr size_t kLeastBytesPerLook = 256 * 1024;
 
 }  // namespace
 
@@ -141,6 +145,13 @@ bool Connection::pay_for(size_t frame_bytes) {
     paid_ = std::move(*lease);
     return true;
   }
+  // What has come already and is small does not stand in line behind what is large and may be long in coming.
+  if (frame_bytes <= FrameReader::kBlockSize) {
+    if (auto lease = environment_.small_requests.reserve_now(MemoryAccount::request_bodies, bytes)) {
+      paid_ = std::move(*lease);
+      return true;
+    }
+  }
   waiting_for_memory_ = true;
   const auto waiter = environment_.memory.reserve_when_free(
       MemoryAccount::request_bodies, bytes, [weak = weak_from_this()](MemoryLease lease) {
@@ -192,24 +203,38 @@ void Connection::watch_half_read_frame() {
     frame_timer_running_ = false;
   }
   if (!half_read || frame_timer_running_) return;
+  watched_slot_ = next_slot_;
+  frame_begun_ = environment_.clock.now();
+  frame_bytes_seen_ = 0;
+  start_frame_timer();
+}
+
+void Connection::start_frame_timer() {
   frame_timer_running_ = true;
-  const uint64_t waiting_for_slot = next_slot_;
   frame_timer_ = environment_.scheduler.start_timer(
-      environment_.clock.now() + settings_.frame_timeout, [weak = weak_from_this(), waiting_for_slot] {
+      environment_.clock.now() + std::min(kFrameLook, settings_.frame_timeout), [weak = weak_from_this()] {
         const auto self = weak.lock();
         if (!self) return;
-        self->stream_->run_on_loop([self, waiting_for_slot] {
+        self->stream_->run_on_loop([self] {
           self->frame_timer_running_ = false;
-          if (self->closed_) return;
-          // Time in which the connection was not allowed to read is not the client's.
-          const bool same_frame = self->next_slot_ == waiting_for_slot && self->frames_.in_the_middle();
-          const Duration read_for = self->environment_.clock.now() - self->readable_since_;
-          if (same_frame && self->may_read() && read_for >= self->settings_.frame_timeout) {
-            return self->close(ConnectionEnd::slow_request, "a request was not complete after the frame timeout");
-          }
-          self->watch_half_read_frame();
+          if (!self->closed_) self->look_at_half_read_frame();
         });
       });
+}
+
+void Connection::look_at_half_read_frame() {
+  if (next_slot_ != watched_slot_ || !frames_.in_the_middle()) return watch_half_read_frame();
+  // Time in which the connection was not allowed to read is not the client's, unless it is because it does not read.
+  const Duration read_for = environment_.clock.now() - std::max(readable_since_, frame_begun_);
+  if (may_read() && read_for >= settings_.frame_timeout) {
+    return close(ConnectionEnd::slow_request, "a request was not complete after the frame timeout");
+  }
+  const size_t came = frames_.unread() - std::exchange(frame_bytes_seen_, frames_.unread());
+  const bool could_come = may_read() ? read_for >= kFrameLook : too_much_unsent_.load(std::memory_order_acquire);
+  if (paid_.bytes() > 0 && could_come && came < kLeastBytesPerLook && environment_.memory.waiting() > 0) {
+    return close(ConnectionEnd::slow_request, "others wait for the memory of a request that does not arrive");
+  }
+  start_frame_timer();
 }
 
 void Connection::start_idle_timer(MonotonicTime deadline) {

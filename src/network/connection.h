@@ -69,6 +69,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
     Clock& clock;
     Scheduler& scheduler;
     MemoryBudget& memory;
+    MemoryBudget& small_requests;  // for those that would have to wait for `memory`
     ConnectionMetrics& metrics;
     LogRate& lines;  // about closed connections
     RequestProcessor& processor;
@@ -124,6 +125,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   bool may_read() const;
   void continue_in_next_turn();
   void watch_half_read_frame();
+  void start_frame_timer();
+  void look_at_half_read_frame();
   void start_idle_timer(MonotonicTime deadline);
   void end_input();
 
@@ -162,6 +165,10 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   Scheduler::TimerId idle_timer_ = 0;
   Scheduler::TimerId frame_timer_ = 0;
   bool frame_timer_running_ = false;
+  // Of the half-read frame that the timer looks at.
+  uint64_t watched_slot_ = 0;
+  MonotonicTime frame_begun_;
+  size_t frame_bytes_seen_ = 0;
   std::shared_ptr<ConnectionAttachment> attachment_;
 
   // Any thread. Whoever clears one of the flags that keep the connection from reading posts a turn.

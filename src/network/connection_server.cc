@@ -6,10 +6,12 @@
 
 namespace naru {
 
-ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, MetricsRegistry& metrics,
-                                   RequestProcessor& processor, ConnectionSettings settings, ServerLimits limits)
+ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, MemoryBudget& small_requests,
+                                   MetricsRegistry& metrics, RequestProcessor& processor, ConnectionSettings settings,
+                                   ServerLimits limits)
     : seams_(seams),
       memory_(memory),
+      small_requests_(small_requests),
       metrics_(metrics),
       processor_(processor),
       settings_(settings),
@@ -41,6 +43,7 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
                                        Connection::Environment{.clock = seams_.clock,
                                                                .scheduler = seams_.scheduler,
                                                                .memory = memory_,
+                                                               .small_requests = small_requests_,
                                                                .metrics = metrics_,
                                                                .lines = close_lines_,
                                                                .processor = processor_,

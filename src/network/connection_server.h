@@ -27,8 +27,9 @@ struct ServerLimits {
 // Thread-safe. listen() and stop() on a loop thread.
 class ConnectionServer {
  public:
-  ConnectionServer(Seams seams, MemoryBudget& memory, MetricsRegistry& metrics, RequestProcessor& processor,
-                   ConnectionSettings settings, ServerLimits limits);
+  // Requests are paid for from `memory`; small ones that would have to wait for it, from `small_requests`.
+  ConnectionServer(Seams seams, MemoryBudget& memory, MemoryBudget& small_requests, MetricsRegistry& metrics,
+                   RequestProcessor& processor, ConnectionSettings settings, ServerLimits limits);
   ~ConnectionServer();
 
   // Returns the address that clients can connect to, with its real port.
@@ -52,6 +53,7 @@ class ConnectionServer {
 
   Seams seams_;
   MemoryBudget& memory_;
+  MemoryBudget& small_requests_;
   ConnectionMetrics metrics_;
   LogRate refusal_lines_{1};
   LogRate close_lines_{20};

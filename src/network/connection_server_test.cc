@@ -92,11 +92,12 @@ Bytes frames(size_t count, size_t content) {
 
 class ConnectionServerTest : public testing::Test {
  protected:
-  void start_server(ConnectionSettings settings, ServerLimits limits, uint64_t memory) {
+  void start_server(ConnectionSettings settings, ServerLimits limits, uint64_t memory, uint64_t small_requests = 0) {
     metrics_ = std::make_unique<MetricsRegistry>();
     memory_ = std::make_unique<MemoryBudget>(memory);
-    server_ = std::make_unique<ConnectionServer>(process_->seams(), *memory_, *metrics_, processor_, settings,
-                                                 std::move(limits));
+    small_requests_ = std::make_unique<MemoryBudget>(small_requests);
+    server_ = std::make_unique<ConnectionServer>(process_->seams(), *memory_, *small_requests_, *metrics_, processor_,
+                                                 settings, std::move(limits));
     ASSERT_TRUE(server_->listen("PLAINTEXT", {"broker", 9092}));
   }
   void SetUp() override { start_server({.idle_timeout = 60s}, {}, 64 << 20); }
@@ -122,10 +123,12 @@ class ConnectionServerTest : public testing::Test {
     processor_.kept.clear();
     server_.reset();
     memory_.reset();
+    small_requests_.reset();
   }
-  void restart(ConnectionSettings settings, ServerLimits limits = {}, uint64_t memory = 64 << 20) {
+  void restart(ConnectionSettings settings, ServerLimits limits = {}, uint64_t memory = 64 << 20,
+               uint64_t small_requests = 0) {
     stop();
-    start_server(settings, std::move(limits), memory);
+    start_server(settings, std::move(limits), memory, small_requests);
   }
   void TearDown() override { stop(); }
   bool metrics_say(const std::string& line) const {
@@ -138,6 +141,7 @@ class ConnectionServerTest : public testing::Test {
   std::unique_ptr<MetricsRegistry> metrics_;
   Answering processor_;
   std::unique_ptr<MemoryBudget> memory_;
+  std::unique_ptr<MemoryBudget> small_requests_;
   std::unique_ptr<ConnectionServer> server_;
   Client client_;
   std::vector<std::unique_ptr<Client>> clients_;
@@ -286,6 +290,38 @@ TEST_F(ConnectionServerTest, AnAddressMayHaveALimitOfItsOwn) {
   world_.run_for(1s);
   EXPECT_EQ(server_->open_connections(), 3u);
   EXPECT_TRUE(metrics_say("naru_connections_refused_total{reason=\"max_connections\"} 1"));
+}
+
+TEST_F(ConnectionServerTest, AnnouncedRequestsThatDoNotComeGiveWayToWhoeverWaitsForTheirMemory) {
+  processor_.bytes = kNumberBytes;
+  for (int i = 0; i < 3; ++i) add_client(frame_of(25 << 20));  // two of them have all memory, the third waits
+  world_.run_for(500ms);
+  ASSERT_EQ(memory_->waiting(), 1u);
+  Client& waiting = add_client(frames(1, 20 << 20));
+  waiting.listen();
+  world_.run_for(5s);
+  EXPECT_EQ(waiting.received, kNumberBytes);
+  EXPECT_TRUE(metrics_say("naru_connections_closed_total{reason=\"slow_request\"} 2"));
+}
+
+TEST_F(ConnectionServerTest, AnnouncedRequestsMayTakeTheirTimeWhileNobodyWaits) {
+  add_client(frame_of(60 << 20));
+  world_.run_for(20s);
+  EXPECT_EQ(server_->open_connections(), 1u);
+}
+
+TEST_F(ConnectionServerTest, SmallRequestsDoNotStandInLineBehindLargeOnes) {
+  restart({.idle_timeout = 60s}, {}, 64 << 20, 1 << 20);
+  processor_.bytes = kNumberBytes;
+  for (int i = 0; i < 3; ++i) add_client(frame_of(60 << 20));
+  world_.run_for(100ms);
+  ASSERT_EQ(memory_->waiting(), 2u);
+  Client& small = add_client(frame_of(8));
+  small.listen();
+  world_.run_for(100ms);
+  EXPECT_EQ(small.received, kNumberBytes);
+  EXPECT_EQ(memory_->waiting(), 2u) << "the large ones still wait";
+  EXPECT_EQ(small_requests_->used(), 0u);
 }
 
 TEST_F(ConnectionServerTest, ARequestThatComesByteByByteIsClosedAfterItsTime) {

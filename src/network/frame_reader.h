@@ -41,6 +41,9 @@ class FrameReader {
   // No more space() for now: keeps the bytes that were not given out, and gives back the rest of the memory.
   void rest();
 
+  // Bytes that came and were not given out.
+  size_t unread() const { return block_ ? end_ - begin_ : leftover_.size(); }
+
   // Whether a frame has begun and is not whole.
   bool in_the_middle() const { return unread() > 0; }
 
@@ -63,7 +66,6 @@ class FrameReader {
   void return_block();
   void make_room_for(size_t frame_total);
   const std::byte* first() const { return block_ ? block_->bytes.get() + begin_ : leftover_.data(); }
-  size_t unread() const { return block_ ? end_ - begin_ : leftover_.size(); }
 
   size_t max_frame_bytes_;
   std::shared_ptr<Block> block_;
