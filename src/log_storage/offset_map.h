@@ -1,7 +1,7 @@
 // The newest offset of each key, in bounded memory: what compaction knows of the records that are still to come.
 //
-// Keys are represented by 128 bits of a hash whose key is drawn for each run, so two keys are never taken for one, not
-// even by somebody who chooses them.
+// Keys are represented by 128 bits of a hash whose secret is drawn for each run of the broker: that two keys are taken
+// for one is as good as impossible, and nobody can choose keys so that it happens.
 #pragma once
 
 #include <cstdint>
