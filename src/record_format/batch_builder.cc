@@ -71,25 +71,17 @@ Result<Bytes> BatchBuilder::build() const {
   if (payload.size() > kMaxBatchSize - kBatchHeaderSize)
     return failure(ErrorCode::invalid_argument, "{} bytes of records do not fit into one batch", payload.size());
 
-  Bytes batch;
-  batch.reserve(kBatchHeaderSize + payload.size());
-  ByteWriter writer(batch);
-  writer.write_int(options_.base_offset.value());
-  writer.write_int<int32_t>(0);  // length, known to seal_batch
-  writer.write_int(options_.leader_epoch.value());
-  writer.write_int(kBatchMagic);
-  writer.write_int<uint32_t>(0);  // CRC, likewise
-  writer.write_int(make_attributes(options_));
-  writer.write_int(records_count_ - 1);
-  writer.write_int(base_timestamp_);
-  writer.write_int(max_timestamp_);
-  writer.write_int(options_.producer_id.value());
-  writer.write_int(options_.producer_epoch.value());
-  writer.write_int(options_.base_sequence);
-  writer.write_int(records_count_);
-  writer.write_bytes(payload);
-  seal_batch(batch);
-  return batch;
+  return assemble_batch({.base_offset = options_.base_offset,
+                         .leader_epoch = options_.leader_epoch,
+                         .attributes = make_attributes(options_),
+                         .last_offset_delta = records_count_ - 1,
+                         .base_timestamp = base_timestamp_,
+                         .max_timestamp = max_timestamp_,
+                         .producer_id = options_.producer_id,
+                         .producer_epoch = options_.producer_epoch,
+                         .base_sequence = options_.base_sequence,
+                         .records_count = records_count_},
+                        payload);
 }
 
 }  // namespace naru

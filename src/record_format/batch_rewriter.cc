@@ -9,33 +9,6 @@
 #include "record_format/record_writer.h"
 
 namespace naru {
-namespace {
-
-// A whole batch from a header, whose length and CRC are computed, and its compressed records.
-Bytes assemble(const BatchHeader& header, BytesView payload) {
-  Bytes batch;
-  batch.reserve(kBatchHeaderSize + payload.size());
-  ByteWriter writer(batch);
-  writer.write_int(header.base_offset.value());
-  writer.write_int<int32_t>(0);  // length, known to seal_batch
-  writer.write_int(header.leader_epoch.value());
-  writer.write_int(kBatchMagic);
-  writer.write_int<uint32_t>(0);  // CRC, likewise
-  writer.write_int(header.attributes);
-  writer.write_int(header.last_offset_delta);
-  writer.write_int(header.base_timestamp);
-  writer.write_int(header.max_timestamp);
-  writer.write_int(header.producer_id.value());
-  writer.write_int(header.producer_epoch.value());
-  writer.write_int(header.base_sequence);
-  writer.write_int(header.records_count);
-  writer.write_bytes(payload);
-  seal_batch(batch);
-  return batch;
-}
-
-}  // namespace
-
 BatchRewriter::BatchRewriter(const BatchHeader& original, std::optional<WallTimeMs> delete_horizon)
     : original_(original),
       attributes_(original.attributes),
@@ -86,19 +59,19 @@ Result<Bytes> BatchRewriter::build() const {
   header.base_timestamp = base_timestamp_;
   header.max_timestamp = max_timestamp_;
   header.records_count = kept_;
-  return assemble(header, payload);
+  return assemble_batch(header, payload);
 }
 
 Bytes make_emptied_batch(const BatchHeader& original) {
   BatchHeader header = original;
   header.records_count = 0;
-  return assemble(header, {});
+  return assemble_batch(header, {});
 }
 
 Bytes make_filler_batch(Offset begin, Offset end, LeaderEpoch leader_epoch) {
   NARU_ASSERT(begin < end && end - begin <= int64_t{std::numeric_limits<int32_t>::max()} + 1,
               "no batch spans the offsets [{}, {})", begin, end);
-  return assemble({.base_offset = begin,
+  return assemble_batch({.base_offset = begin,
                    .leader_epoch = leader_epoch,
                    .last_offset_delta = static_cast<int32_t>(end - begin - 1),
                    .base_timestamp = kNoTimestamp,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "foundation/assert.h"
+#include "foundation/byte_writer.h"
 #include "foundation/crc32c.h"
 #include "foundation/endian.h"
 
@@ -81,6 +82,28 @@ void seal_batch(MutableBytesView whole_batch) {
   NARU_ASSERT(length <= static_cast<size_t>(std::numeric_limits<int32_t>::max()), "batch of {} bytes", length);
   store_big_endian(whole_batch.data() + batch_field::kBatchLength, static_cast<int32_t>(length));
   store_big_endian(whole_batch.data() + batch_field::kCrc, crc32c(whole_batch.subspan(batch_field::kAttributes)));
+}
+
+Bytes assemble_batch(const BatchHeader& header, BytesView compressed_records) {
+  Bytes batch;
+  batch.reserve(kBatchHeaderSize + compressed_records.size());
+  ByteWriter writer(batch);
+  writer.write_int(header.base_offset.value());
+  writer.write_int<int32_t>(0);  // length, known to seal_batch
+  writer.write_int(header.leader_epoch.value());
+  writer.write_int(kBatchMagic);
+  writer.write_int<uint32_t>(0);  // CRC, likewise
+  writer.write_int(header.attributes);
+  writer.write_int(header.last_offset_delta);
+  writer.write_int(header.base_timestamp);
+  writer.write_int(header.max_timestamp);
+  writer.write_int(header.producer_id.value());
+  writer.write_int(header.producer_epoch.value());
+  writer.write_int(header.base_sequence);
+  writer.write_int(header.records_count);
+  writer.write_bytes(compressed_records);
+  seal_batch(batch);
+  return batch;
 }
 
 StoredHeader make_stored_header(BytesView whole_batch, Offset base_offset, LeaderEpoch leader_epoch,

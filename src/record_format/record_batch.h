@@ -103,6 +103,9 @@ inline BytesView batch_records(BytesView whole_batch) {
 // Makes batchLength and CRC agree with the other bytes: the last step of building a batch.
 void seal_batch(MutableBytesView whole_batch);
 
+// A whole batch: `header`, whose length and CRC are computed here, and the compressed records.
+Bytes assemble_batch(const BatchHeader& header, BytesView compressed_records);
+
 // What a stored batch says about its time. With log append time every record has `max`.
 struct BatchTimestamp {
   TimestampType type = TimestampType::create_time;
