@@ -31,21 +31,20 @@ void AdminConnection::close() {
   server_.forget(id_);
 }
 
+// One read for each event: whoever sends without pause keeps neither the others nor the timers from their turns.
 void AdminConnection::on_readable() {
   const auto self = shared_from_this();
   std::array<std::byte, 2048> space;
-  while (!closed_) {
-    const IoResult got = stream_->read_some(space);
-    if (got.kind == IoResult::Kind::would_block) return;
-    if (got.kind != IoResult::Kind::progress) return close();
-    if (!answer_.empty()) continue;  // what follows the request is of no interest
-    head_ += as_text(BytesView(space).first(got.bytes));
-    if (head_is_whole(head_)) {
-      answer_ = server_.answer(std::string_view(head_).substr(0, head_.find_first_of("\r\n")));
-      send();
-    } else if (head_.size() > kHeadBytesMax) {
-      close();
-    }
+  const IoResult got = stream_->read_some(space);
+  if (got.kind == IoResult::Kind::would_block) return;
+  if (got.kind != IoResult::Kind::progress) return close();
+  if (!answer_.empty()) return;  // what follows the request is of no interest
+  head_ += as_text(BytesView(space).first(got.bytes));
+  if (head_is_whole(head_)) {
+    answer_ = server_.answer(std::string_view(head_).substr(0, head_.find_first_of("\r\n")));
+    send();
+  } else if (head_.size() > kHeadBytesMax) {
+    close();
   }
 }
 
