@@ -88,15 +88,16 @@ Status PartitionFolders::remove(const DeletedTopic& topic, PartitionIndex index)
 }
 
 Status PartitionFolders::sync_names() {
-  std::set<LogDirectory*> directories;
+  std::set<LogDirectory*> unsynced;
   {
     const std::scoped_lock lock(mutex_);
-    directories = std::exchange(unsynced_, {});
+    unsynced = std::exchange(unsynced_, {});
   }
-  for (LogDirectory* directory : directories) {
+  for (const auto& directory : directories_) {
+    if (!unsynced.contains(directory.get())) continue;
     if (Status status = directory->sync_names(); !status.ok()) {
       const std::scoped_lock lock(mutex_);
-      unsynced_.insert(directories.begin(), directories.end());
+      unsynced_.merge(unsynced);
       return status;
     }
   }

@@ -43,6 +43,7 @@ class PartitionFolders {
   // In the data folder that has the fewest. Not in the table before add().
   Result<Location> create(const PartitionIdentity& identity);
   void add(const PartitionIdentity& identity, Location location);
+  // Instead of add(), when its name could not be made durable. The folder stays; create() goes on with it.
   void forget_created(const Location& location);
 
   // Deletion: rename, sync_names(), remove. A step that failed is gone on with at the next attempt; ok when there is no
@@ -50,7 +51,7 @@ class PartitionFolders {
   Status rename_for_deletion(const DeletedTopic& topic, PartitionIndex index);
   Status remove(const DeletedTopic& topic, PartitionIndex index);
 
-  // Makes durable what was created and renamed before the call.
+  // Makes durable what was created and renamed before the call. One call at a time.
   Status sync_names();
 
  private:
@@ -61,7 +62,7 @@ class PartitionFolders {
   mutable std::mutex mutex_;  // held for look-ups
   std::map<PartitionKey, Location> folders_;
   std::map<const LogDirectory*, size_t> counts_;
-  std::set<LogDirectory*> unsynced_;
+  std::set<LogDirectory*> unsynced_;  // never gone through in its order, which no two runs share
 };
 
 }  // namespace naru

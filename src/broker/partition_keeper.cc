@@ -272,7 +272,7 @@ Task<Status> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
 Task<void> PartitionKeeper::close_and_rename(const DeletedTopic& topic, size_t number, Status& problem) {
   const PartitionIndex index(static_cast<int32_t>(number));
   if (const HostedPartition gone = hosted_.remove(topic.id, index)) {
-    ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition), LogFuture::deleted));
+    ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition), LogFate::deleted));
   }
   if (!folders_.find(topic.id, index)) co_return;
   problem = co_await on_worker(seams_.scheduler,
@@ -314,7 +314,7 @@ Task<Status> PartitionKeeper::close() {
 }
 
 Task<void> PartitionKeeper::close_in_order(Partition& partition, std::atomic<bool>& all_closed) {
-  const Status status = co_await partition.close(Status(ErrorCode::shutting_down), LogFuture::kept);
+  const Status status = co_await partition.close(Status(ErrorCode::shutting_down), LogFate::kept);
   if (status.ok()) co_return;
   all_closed = false;
   log_error("partition", "{} was not closed in order: {}", partition.identity().to_string(), status.to_string());

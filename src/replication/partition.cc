@@ -316,7 +316,7 @@ void Partition::set_config(const TopicConfig& config) {
   });
 }
 
-Task<Status> Partition::close(Status reason, LogFuture future) {
+Task<Status> Partition::close(Status reason, LogFate fate) {
   // New requests are refused from here on; what was appended before still gets its acknowledgement.
   const auto synced = std::make_shared<Wakeup>();
   const auto undisturbed = std::make_shared<Wakeup>();
@@ -342,11 +342,11 @@ Task<Status> Partition::close(Status reason, LogFuture future) {
   co_await synced->event();
   co_await undisturbed->event();
   co_await to_worker(services_.scheduler);  // closing writes checkpoints and syncs them
-  co_return co_await in_strand(strand_, [this, future] {
+  co_return co_await in_strand(strand_, [this, fate] {
     // They were appended: "not here" would be a lie that makes a client send them twice.
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
     Status closed;
-    if (future == LogFuture::kept) closed = log_->offline() ? log_->offline_reason() : log_->close();
+    if (fate == LogFate::kept) closed = log_->offline() ? log_->offline_reason() : log_->close();
     log_->abandon();
     tell_unsynced_files();
     if (closed.ok()) services_.durability.closed(*this);

@@ -97,7 +97,7 @@ struct LogAccess {
 };
 
 // What happens to a log after its partition was closed.
-enum class LogFuture : uint8_t { kept, deleted };
+enum class LogFate : uint8_t { kept, deleted };
 
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
  public:
@@ -200,7 +200,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed; if it is
   // going to be deleted, it is left as it is then.
-  Task<Status> close(Status reason, LogFuture future);
+  Task<Status> close(Status reason, LogFate fate);
 
   // Whether a disk error has taken the log offline. Any thread.
   bool offline() const { return offline_.load(std::memory_order_relaxed); }

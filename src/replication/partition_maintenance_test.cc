@@ -115,7 +115,7 @@ TEST_F(PartitionMaintenance, DeleteRecordsMovesTheStartUpToTheHighWatermark) {
     EXPECT_TRUE((co_await offsets()).empty());
     co_await produce("k", "v");
     EXPECT_EQ((co_await offsets()).front(), 12);
-    EXPECT_TRUE((co_await partition->close(Status(ErrorCode::shutting_down), LogFuture::kept)).ok());
+    EXPECT_TRUE((co_await partition->close(Status(ErrorCode::shutting_down), LogFate::kept)).ok());
     EXPECT_EQ((co_await erase(13)).error(), ErrorCode::shutting_down);
   };
   world.run_task(life());
@@ -211,7 +211,7 @@ TEST_F(PartitionMaintenance, ClosingCancelsACompactionAndWaitsForIt) {
     };
     meanwhile.spawn(run());
     EXPECT_EQ((co_await retain()).removed_segments, 0U) << "one at a time";
-    EXPECT_TRUE((co_await partition->close(Status(ErrorCode::shutting_down), LogFuture::kept)).ok());
+    EXPECT_TRUE((co_await partition->close(Status(ErrorCode::shutting_down), LogFate::kept)).ok());
     co_await meanwhile.join();
     const auto names = node.disk().list("/t-0").value();
     for (const DirectoryEntry& entry : names) EXPECT_FALSE(entry.name.ends_with(".swap")) << entry.name;
