@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "client/at_controller.h"
 #include "client/broker_error.h"
 #include "kafka_protocol/messages/create_partitions_request.h"
 #include "kafka_protocol/messages/create_partitions_response.h"
@@ -75,24 +76,15 @@ Task<Status> set_partitions_once(ClusterClient& client, const std::string& name,
 }  // namespace
 
 Task<Result<CreatedTopic>> create_topic(ClusterClient& client, NewTopic topic) {
-  auto created = co_await create_once(client, topic);
-  if (created || created.error() != ErrorCode::not_controller) co_return created;
-  NARU_CO_TRY(co_await client.refresh({}));
-  co_return co_await create_once(client, topic);
+  co_return co_await at_controller(client, [&] { return create_once(client, topic); });
 }
 
 Task<Status> delete_topic(ClusterClient& client, std::string name) {
-  Status deleted = co_await delete_once(client, name);
-  if (deleted != ErrorCode::not_controller) co_return deleted;
-  NARU_CO_TRY(co_await client.refresh({}));
-  co_return co_await delete_once(client, name);
+  co_return co_await at_controller(client, [&] { return delete_once(client, name); });
 }
 
 Task<Status> set_partitions(ClusterClient& client, std::string name, int32_t count) {
-  Status changed = co_await set_partitions_once(client, name, count);
-  if (changed != ErrorCode::not_controller) co_return changed;
-  NARU_CO_TRY(co_await client.refresh({}));
-  co_return co_await set_partitions_once(client, name, count);
+  co_return co_await at_controller(client, [&] { return set_partitions_once(client, name, count); });
 }
 
 }  // namespace naru::client
