@@ -74,8 +74,12 @@ def readme_problems(root):
         name, readme = folder.relative_to(root).as_posix(), folder / "README.md"
         if not readme.exists():
             yield f"{name}: has no README.md (what it owns, what it never does, main classes, how to test)"
-        elif (lines := len(readme.read_text().splitlines())) not in README_LINES:
-            yield f"{name}/README.md: {lines} lines; {README_LINES.start} to {README_LINES.stop - 1} are useful"
+            continue
+        lines = readme.read_text().splitlines()
+        if len(lines) not in README_LINES:
+            yield f"{name}/README.md: {len(lines)} lines; {README_LINES.start} to {README_LINES.stop - 1} are useful"
+        if not lines or not lines[0].startswith(f"# {folder.name}"):
+            yield f"{name}/README.md: the first line is not the heading '# {folder.name}'"
 
 
 def metric_problems(root):

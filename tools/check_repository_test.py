@@ -10,7 +10,7 @@ class CheckRepositoryTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.write("src/part/README.md", "line\n" * 20)
+        self.write("src/part/README.md", "# part\n" + "line\n" * 20)
         self.write("src/part/a.cc", "int a;\n")
 
     def write(self, path, text):
@@ -39,8 +39,10 @@ class CheckRepositoryTest(unittest.TestCase):
 
     def test_every_source_folder_has_a_readme_of_useful_length(self):
         self.assertEqual(len(self.problems("src/other/b.h", "int b;\n")), 1)
-        self.assertEqual(self.problems("src/other/README.md", "short\n"),
+        self.assertEqual(self.problems("src/other/README.md", "# other\n"),
                          ["src/other/README.md: 1 lines; 10 to 60 are useful"])
+        self.assertEqual(self.problems("src/other/README.md", "#other\n" + "line\n" * 20),
+                         ["src/other/README.md: the first line is not the heading '# other'"])
 
     def test_links_lead_somewhere(self):
         self.write("docs/b.md", "# Two Words, really\n")

@@ -2,14 +2,13 @@
 
 import errno
 import os
-import shutil
-import tempfile
 import unittest
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewPartitions, NewTopic
 
 from naru_process import PATIENCE_S, Broker
+from small_disk import SmallDisk
 
 TOPIC, BROKER = ConfigResource.Type.TOPIC, ConfigResource.Type.BROKER
 
@@ -174,25 +173,8 @@ class FailedDeletionTest(unittest.TestCase):
 class FullDiskTest(unittest.TestCase):
     """A data folder in a file system of its own, which is then filled."""
 
-    def setUp(self):
-        self.home = tempfile.mkdtemp(prefix="naru-full-")
-        self.disk = os.path.join(self.home, "disk")
-        image = os.path.join(self.home, "image")
-        os.mkdir(self.disk)
-        made = os.system(f"truncate -s 64M {image} && mkfs.ext4 -q -O ^has_journal -m 0 {image} 2>/dev/null && "
-                         f"mount -o loop {image} {self.disk} 2>/dev/null")
-        self.mounted = made == 0
-        self.broker = None
-
-    def tearDown(self):
-        if self.broker:
-            self.broker.close()
-        if self.mounted:
-            self.assertEqual(os.system(f"umount {self.disk}"), 0)
-        shutil.rmtree(self.home)
-
     def fill(self):
-        with open(os.path.join(self.disk, "filler"), "wb", buffering=0) as filler:
+        with open(os.path.join(self.disk.path, "filler"), "wb", buffering=0) as filler:
             for size in [1 << 20, 4096, 1]:
                 try:
                     while filler.write(b"x" * size) == size:
@@ -216,9 +198,10 @@ class FullDiskTest(unittest.TestCase):
         self.assertNotIn(name, self.names())
 
     def test_deleting_goes_on_creating_is_refused_and_works_again_when_there_is_space(self):
-        if not self.mounted:
-            self.skipTest("a file cannot be mounted here")
-        self.broker = Broker(data=os.path.join(self.disk, "data"))
+        self.disk = SmallDisk(64, "-O", "^has_journal")
+        self.addCleanup(self.disk.close)
+        self.broker = Broker(data=os.path.join(self.disk.path, "data"))
+        self.addCleanup(self.broker.close)
         self.admin = AdminClient({"bootstrap.servers": self.broker.address})
         for name in ["a", "b", "c"]:
             self.create(name)
@@ -232,7 +215,7 @@ class FullDiskTest(unittest.TestCase):
         self.assertEqual(self.names(), {"b", "c"}, "it starts on a full disk")
         self.refused("no-room")
         self.delete("b")
-        os.unlink(os.path.join(self.disk, "filler"))
+        os.unlink(os.path.join(self.disk.path, "filler"))
         self.create("room")
         self.assertEqual(self.names(), {"c", "room"})
         self.assertEqual(self.broker.terminate(), 0)

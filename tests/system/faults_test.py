@@ -7,49 +7,18 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 
-from naru_process import PATIENCE_S, Broker
+from naru_process import PATIENCE_S, Broker, wait_until
 from raw_client import RawClient, batch
+from small_disk import SmallDisk
 
 STORAGE_ERROR = 56
 LARGE = batch([b"x" * 900_000])
 
 
-class SmallDisk:
-    """An ext4 of its own, in a file."""
-
-    def __init__(self, mebibytes):
-        self.home = tempfile.mkdtemp(prefix="naru-disk-")
-        self.image = os.path.join(self.home, "image")
-        self.path = os.path.join(self.home, "mount")
-        os.mkdir(self.path)
-        with open(self.image, "wb") as file:
-            file.truncate(mebibytes << 20)
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", self.image], check=True, capture_output=True)
-        done = subprocess.run(["mount", "-o", "loop", self.image, self.path], capture_output=True, text=True)
-        if done.returncode != 0:
-            shutil.rmtree(self.home)
-            raise unittest.SkipTest(f"this machine does not let the test mount a file: {done.stderr.strip()}")
-
-    def close(self):
-        subprocess.run(["umount", "-l", self.path], check=False)
-        shutil.rmtree(self.home, ignore_errors=True)
-
-
-def eventually(condition, what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not after {PATIENCE_S} s: {what}")
-        time.sleep(0.05)
-
-
 class DiskFullTest(unittest.TestCase):
     def test_a_full_disk_refuses_writes_and_nothing_else(self):
-        if os.geteuid() != 0:
-            self.skipTest("mounting a small disk needs root")
         disk = SmallDisk(96)
         self.addCleanup(disk.close)
         broker = Broker("--set", "log.segment.bytes=1048576", data=os.path.join(disk.path, "data"))
@@ -80,10 +49,10 @@ class DiskFullTest(unittest.TestCase):
             stored = client.batches("kept")
             self.assertEqual({offset: stored.get(offset) for offset in acked}, acked, "reads go on")
             self.assertEqual(client.delete_topic("filler"), 0, "deletes go on")
-            eventually(lambda: write(number) == 0, "writes go on once there is space")
+            wait_until(lambda: write(number) == 0, "writes go on once there is space", broker)
             number += 1
             self.assertEqual(client.create_topic("filler"), 0)
-            eventually(lambda: client.produce("filler", LARGE)[0] == 0, "large ones, too")
+            wait_until(lambda: client.produce("filler", LARGE)[0] == 0, "large ones, too", broker)
         broker.kill()
         broker.start()
         with RawClient(broker) as client:
@@ -104,7 +73,7 @@ class DescriptorsTest(unittest.TestCase):
         self.assertEqual(client.produce("t", batch([b"before"]))[0], 0)
         crowd = []
         for _ in range(3 * limit):
-            sock = socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE_S)
+            sock = broker.connect()
             sock.settimeout(0.2)
             crowd.append(sock)
 
@@ -120,7 +89,7 @@ class DescriptorsTest(unittest.TestCase):
             return gone
 
         crowd.reverse()  # the newest first: those are the ones that found no descriptor
-        eventually(lambda: turned_away() > limit, "connections without a descriptor are closed")
+        wait_until(lambda: turned_away() > limit, "connections without a descriptor are closed", broker)
         # Segments are rolled all the while: that may fail, with an error that says "again", and never with a crash.
         acked = {}
         errors = set()
@@ -135,7 +104,7 @@ class DescriptorsTest(unittest.TestCase):
 
         for sock in crowd:
             sock.close()
-        eventually(lambda: client.produce("t", LARGE)[0] == 0, "everything works again")
+        wait_until(lambda: client.produce("t", LARGE)[0] == 0, "everything works again", broker)
         with RawClient(broker) as newcomer:
             stored = newcomer.batches("t")
         self.assertEqual({offset: stored.get(offset) for offset in acked}, acked)

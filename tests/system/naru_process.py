@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 
 NARU = os.environ.get("NARU", os.path.join(os.path.dirname(__file__), "..", "..", "build", "bin", "naru"))
 PATIENCE_S = 60
@@ -91,6 +92,15 @@ class Broker:
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+
+def wait_until(condition, what, broker):
+    """Looks again and again until it is true: for what nobody tells a client."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {PATIENCE_S} s\n{broker.log}")
+        time.sleep(0.05)
 
 
 def kcat(broker, *arguments, stdin=None, check=True):

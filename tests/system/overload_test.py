@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from naru_process import NARU, PATIENCE_S, Broker, frame, read_frame
+from naru_process import NARU, PATIENCE_S, Broker, frame, read_frame, wait_until
 from raw_client import API_VERSIONS, METADATA, RawClient, batch, fetch_request, produce_request
 
 MALFORMED_FRAMES = 100_000
@@ -77,7 +77,7 @@ def send_malformed(broker, seed, count):
     for bytes_of_frame in malformed_frames(chance, count):
         try:
             if sock is None:
-                sock, in_a_row = socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE_S), 0
+                sock, in_a_row = broker.connect(), 0
             sock.sendall(bytes_of_frame)
             in_a_row += 1
             if in_a_row >= 50:  # answers were not read: close with them
@@ -125,7 +125,7 @@ class OverloadTest(unittest.TestCase):
         count = min(5_000, (raise_descriptor_limit() - 500) // 2)
         broker = self.broker()
         before = broker.resident_bytes()
-        socks = [socket.create_connection(("127.0.0.1", broker.port), timeout=PATIENCE_S) for _ in range(count)]
+        socks = [broker.connect() for _ in range(count)]
         self.addCleanup(lambda: [sock.close() for sock in socks])
         for sock in socks:
             sock.sendall(frame(API_VERSIONS, 0, b""))
@@ -234,9 +234,7 @@ class AdminPageTest(unittest.TestCase):
     def test_a_thousand_idle_connections_do_not_keep_anybody_from_asking(self):
         broker = Broker(admin="127.0.0.1:0")
         self.addCleanup(broker.close)
-        deadline = time.monotonic() + PATIENCE_S
-        while self.page(broker) is None and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: self.page(broker), "the greeting names the page", broker)
         port = int(self.page(broker).group(1))
         idle = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(1_000)]
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)

@@ -8,18 +8,9 @@ import unittest
 from confluent_kafka import KafkaError, TopicPartition
 
 from confluent_test import create_topic, producer, read_all, reader
-from naru_process import PATIENCE_S, Broker, frame, kcat, read_frame
+from naru_process import PATIENCE_S, Broker, frame, kcat, read_frame, wait_until
 
 QUICK = ["--set", "log.retention.check.interval.ms=100", "--set", "log.cleaner.backoff.ms=100"]
-
-
-def wait_until(condition, what, broker):
-    """Looks again and again until it is true: nobody tells a client that old data has gone."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {PATIENCE_S} s\n{broker.log}")
-        time.sleep(0.05)
 
 
 def watermarks(broker, topic):
