@@ -27,10 +27,10 @@ struct Candidate {
 }  // namespace
 
 LogMaintenance::Metrics::Metrics(MetricsRegistry& registry)
-    : removed_segments(registry.counter("naru_log_retention_segments_deleted_total",
-                                        "Segments that retention removed")),
-      removed_bytes(registry.counter("naru_log_retention_bytes_deleted_total",
-                                     "Bytes of segments that retention removed")),
+    : removed_segments(
+          registry.counter("naru_log_retention_segments_deleted_total", "Segments that retention removed")),
+      removed_bytes(
+          registry.counter("naru_log_retention_bytes_deleted_total", "Bytes of segments that retention removed")),
       compactions(registry.counter("naru_log_cleaner_runs_total", "Compactions of a log")),
       compaction_failures(registry.counter("naru_log_cleaner_failures_total", "Compactions that failed")),
       compaction_read_bytes(

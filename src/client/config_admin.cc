@@ -78,10 +78,7 @@ Task<Result<std::vector<ConfigEntry>>> describe_topic_config(ClusterClient& clie
                     : broker_error(result.error_code, fmt::format("topic {}", topic), result.error_message));
     std::vector<ConfigEntry> entries;
     for (const auto& config : result.configs) {
-      entries.push_back({.name = config.name,
-                         .value = config.value,
-                         .source = config.config_source,
-                         .documentation = config.documentation.value_or("")});
+      entries.push_back({.name = config.name, .value = config.value, .source = config.config_source});
     }
     std::ranges::sort(entries, {}, &ConfigEntry::name);
     co_return entries;

@@ -16,7 +16,6 @@ struct ConfigEntry {
   std::string name;
   std::optional<std::string> value;  // none for secrets
   int8_t source = 0;                 // as in the protocol; see config_source_name()
-  std::string documentation;
 
   // Whether somebody set it for this very topic.
   bool is_set_here() const;

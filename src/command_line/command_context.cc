@@ -51,9 +51,7 @@ std::string hint_for(const Status& status) {
     case ErrorCode::topic_already_exists:
       return "`naru topic describe NAME` shows it.";
     case ErrorCode::invalid_config:
-      return "All keys of a topic with their allowed values: docs/configuration.md; those of a topic: `naru topic "
-             "config "
-             "NAME --all`.";
+      return "`naru topic config NAME --all` shows every key of a topic; docs/configuration.md says what each may be.";
     case ErrorCode::message_too_large:
       return "The limit is the topic's max.message.bytes.";
     case ErrorCode::unsupported_version:

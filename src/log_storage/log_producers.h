@@ -33,7 +33,7 @@ struct ProducerRules {
 // Thread: the partition's strand.
 class LogProducers {
  public:
-  // Log between two snapshots. Walking over the headers of so much takes some ten milliseconds.
+  // Log between two snapshots: what opening has to walk over, header by header, at the most.
   static constexpr uint64_t kSnapshotBytes = 64u << 20;
   // Not worth a file when a log is closed, if no producer is behind it.
   static constexpr uint64_t kSmallTailBytes = 64u << 10;
