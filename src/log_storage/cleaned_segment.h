@@ -1,7 +1,7 @@
 // The segment that a compaction writes, to take the place of one or several older ones.
 //
-// Its file is "<base>.log.cleaned" until finish() has made it durable; renames then make it "<base>.log.swap" and at last
-// "<base>.log" (segment_swap.h). Its indexes wait in "<base>.index.cleaned" and "<base>.timeindex.cleaned".
+// Its file is "<base>.log.cleaned" until finish() has made it durable; renames then make it "<base>.log.swap", and
+// "<base>.log" at last (segment_swap.h). Its indexes wait in "<base>.index.cleaned" and "<base>.timeindex.cleaned".
 #pragma once
 
 #include <cstdint>

@@ -72,15 +72,15 @@ Bytes make_filler_batch(Offset begin, Offset end, LeaderEpoch leader_epoch) {
   NARU_ASSERT(begin < end && end - begin <= int64_t{std::numeric_limits<int32_t>::max()} + 1,
               "no batch spans the offsets [{}, {})", begin, end);
   return assemble_batch({.base_offset = begin,
-                   .leader_epoch = leader_epoch,
-                   .last_offset_delta = static_cast<int32_t>(end - begin - 1),
-                   .base_timestamp = kNoTimestamp,
-                   .max_timestamp = kNoTimestamp,
-                   .producer_id = kNoProducerId,
-                   .producer_epoch = ProducerEpoch(-1),
-                   .base_sequence = -1,
-                   .records_count = 0},
-                  {});
+                         .leader_epoch = leader_epoch,
+                         .last_offset_delta = static_cast<int32_t>(end - begin - 1),
+                         .base_timestamp = kNoTimestamp,
+                         .max_timestamp = kNoTimestamp,
+                         .producer_id = kNoProducerId,
+                         .producer_epoch = ProducerEpoch(-1),
+                         .base_sequence = -1,
+                         .records_count = 0},
+                        {});
 }
 
 bool is_filler(const BatchHeader& header) {
