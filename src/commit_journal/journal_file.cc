@@ -35,6 +35,12 @@ Result<JournalFile> JournalFile::create(FileSystem& file_system, const std::stri
   const std::string aside = path_in(folder) + ".tmp";
   const JournalSlot slot{.sequence = 1, .journal_id = random.uuid(), .ring_bytes = ring_bytes};
   const auto make = [&]() -> Result<std::shared_ptr<File>> {
+    // Finding out by writing would leave everybody else without space for a while.
+    NARU_TRY_ASSIGN(const DiskSpace space, file_system.space(folder));
+    if (space.free_bytes < kJournalRingBegin + ring_bytes) {
+      return failure(ErrorCode::disk_full, "{} needs {} bytes, and {} are free", path_in(folder),
+                     kJournalRingBegin + ring_bytes, space.free_bytes);
+    }
     NARU_TRY_ASSIGN(auto file, file_system.open(aside, OpenMode::create));
     NARU_TRY(file->truncate(0));
     NARU_TRY(fill(*file, kJournalRingBegin + ring_bytes));

@@ -59,7 +59,7 @@ class DiskFullTest(unittest.TestCase):
             stored = client.batches("kept")
             self.assertEqual({offset: stored.get(offset) for offset in acked}, acked)
             self.assertEqual(client.produce("kept", batch([b"after"]))[0], 0)
-        self.assertEqual(broker.terminate(), 0)
+        self.assertEqual(broker.terminate(), 0, broker.log)
 
 
 class DescriptorsTest(unittest.TestCase):
