@@ -34,8 +34,8 @@ std::map<PartitionFolders::PartitionKey, PartitionFolders::Location> PartitionFo
   return folders_;
 }
 
-Result<PartitionFolders::Location> PartitionFolders::create(const PartitionIdentity& identity) {
-  Location location;
+Status PartitionFolders::create(const PartitionIdentity& identity) {
+  Location location{.durable = false};
   {
     const std::scoped_lock lock(mutex_);
     const size_t chosen = emptiest_directory();
@@ -45,22 +45,19 @@ Result<PartitionFolders::Location> PartitionFolders::create(const PartitionIdent
     unsynced_.insert(location.directory);
   }
   auto path = location.directory->create_partition(identity.topic, identity.index, identity.topic_id);
+  const std::scoped_lock lock(mutex_);
   if (!path) {
-    forget_created(location);
-    return failure(path.error());
+    --counts_[location.directory];
+    return path.error();
   }
   location.path = std::move(*path);
-  return location;
-}
-
-void PartitionFolders::add(const PartitionIdentity& identity, Location location) {
-  const std::scoped_lock lock(mutex_);
   folders_.emplace(PartitionKey{identity.topic_id, identity.index}, std::move(location));
+  return {};
 }
 
-void PartitionFolders::forget_created(const Location& location) {
+void PartitionFolders::made_durable(const PartitionIdentity& identity) {
   const std::scoped_lock lock(mutex_);
-  --counts_[location.directory];
+  folders_.at({identity.topic_id, identity.index}).durable = true;
 }
 
 Status PartitionFolders::rename_for_deletion(const DeletedTopic& topic, PartitionIndex index) {

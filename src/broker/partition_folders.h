@@ -1,7 +1,7 @@
 // The folders of partitions in the data folders: which there are, making new ones, deleting.
 //
-// Names become durable with sync_names(), once for many folders: a folder that was created belongs to the table, and
-// one that was renamed for deletion is gone for good, only after that.
+// Names become durable with sync_names(), once for many folders: a folder that was created may be used, and one that
+// was renamed for deletion is gone for good, only after that.
 #pragma once
 
 #include <map>
@@ -27,6 +27,7 @@ class PartitionFolders {
     LogDirectory* directory = nullptr;
     CommitJournal* journal = nullptr;  // of the same data folder
     std::string path;
+    bool durable = true;   // its name, as far as we know
     bool renamed = false;  // for deletion
   };
 
@@ -40,11 +41,9 @@ class PartitionFolders {
   std::optional<Location> find(const Uuid& topic_id, PartitionIndex index) const;
   std::map<PartitionKey, Location> all() const;
 
-  // In the data folder that has the fewest. Not in the table before add().
-  Result<Location> create(const PartitionIdentity& identity);
-  void add(const PartitionIdentity& identity, Location location);
-  // Instead of add(), when its name could not be made durable. The folder stays; create() goes on with it.
-  void forget_created(const Location& location);
+  // In the data folder that has the fewest. The next sync_names() makes its name durable; tell so by made_durable().
+  Status create(const PartitionIdentity& identity);
+  void made_durable(const PartitionIdentity& identity);
 
   // Deletion: rename, sync_names(), remove. A step that failed is gone on with at the next attempt; ok when there is no
   // such folder. The log must be closed before.

@@ -141,15 +141,13 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
     if (!start_problem_.ok()) co_return;
   }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return make_folder(openings[at]); });
-  const auto is_new = [](const Opening& opening) { return opening.created.has_value(); };
-  if (std::ranges::any_of(openings, is_new)) {
+  if (std::ranges::any_of(openings, &Opening::is_new)) {
     const Status synced = co_await on_worker(seams_.scheduler, [this] { return folders_.sync_names(); });
     for (Opening& opening : openings) {
-      if (!opening.created) continue;
+      if (!opening.is_new) continue;
       if (synced.ok()) {
-        folders_.add(opening.identity, *opening.created);
+        folders_.made_durable(opening.identity);
       } else {
-        folders_.forget_created(*opening.created);
         opening.problem = synced;
       }
     }
@@ -189,26 +187,24 @@ size_t PartitionKeeper::lanes() const {
 
 Task<void> PartitionKeeper::make_folder(Opening& opening) {
   const PartitionIdentity& identity = opening.identity;
-  if (folders_.find(identity.topic_id, identity.index)) co_return;
-  auto created = co_await on_worker(seams_.scheduler, [this, &identity] { return folders_.create(identity); });
-  if (created) {
-    opening.created = std::move(*created);
-  } else {
-    opening.problem = created.error();
-  }
+  const auto found = folders_.find(identity.topic_id, identity.index);
+  opening.is_new = !found || !found->durable;  // the last attempt may have ended between the two steps
+  if (found) co_return;
+  opening.problem = co_await on_worker(seams_.scheduler, [this, &identity] { return folders_.create(identity); });
+  if (!opening.problem.ok()) opening.is_new = false;
 }
 
 Task<void> PartitionKeeper::open_partition(Opening& opening) {
-  const auto location = folders_.find(opening.identity.topic_id, opening.identity.index);
-  if (!location) {
+  if (!opening.problem.ok()) {
     report_offline(opening, opening.problem, true);
     co_return;
   }
+  const auto location = folders_.find(opening.identity.topic_id, opening.identity.index);
   auto log = co_await open_log(opening, *location);
   if (log) {
     serve(opening, *location, std::move(*log));
   } else {
-    report_offline(opening, log.error(), opening.created.has_value());
+    report_offline(opening, log.error(), opening.is_new);
   }
 }
 

@@ -64,8 +64,8 @@ class PartitionKeeper {
     PartitionIdentity identity;
     LeaderEpoch leader_epoch;
     std::shared_ptr<const TopicConfig> config;
-    std::optional<PartitionFolders::Location> created;  // just now
-    Status problem;                                     // with creating it
+    bool is_new = false;  // its folder's name is not durable yet
+    Status problem;       // with creating it
   };
 
   Task<void> open_missing(const std::vector<TopicMetadataPtr>& topics);
