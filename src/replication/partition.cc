@@ -78,14 +78,15 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
   const auto appended =
       log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
-  report_write(appended ? Status() : appended.error());
   if (!appended) {
+    report_write(appended.error());
     refuse(appended.error());
     tell_unsynced_files();
     if (log_->offline()) go_offline(appended.error());
     return;
   }
 
+  if (!config_.acknowledges_after_sync()) report_write(Status());
   const Offset end = appended->last_offset + 1;
   leader_.appended(end, appended->bytes);
   AppendResult result{.base_offset = appended->base_offset,
@@ -148,8 +149,8 @@ void Partition::flush_by_time() {
   if (availability_.ok()) services_.durability.make_durable(shared_from_this(), log_->end_offset());
 }
 
-// One line when the disk begins to refuse writes and one when it ends, however many clients try meanwhile. What a
-// client did wrong is said to the client alone.
+// One line when the disk begins to refuse writes and one when it ends, however many clients try meanwhile: an append
+// that still waits for its sync proves nothing. What a client did wrong is said to the client alone.
 void Partition::report_write(const Status& status) {
   const bool disk_trouble = !status.ok() && describe(status.code()).level == LogLevel::error;
   if (status.code() == reported_trouble_ || (!status.ok() && !disk_trouble)) return;
@@ -162,6 +163,7 @@ void Partition::report_write(const Status& status) {
 }
 
 void Partition::on_durable(Offset end) {
+  report_write(Status());
   leader_.synced(end);
   if (log_->durable_end() == log_->end_offset()) unsynced_records_ = 0;
   maybe_end_of_syncs();
