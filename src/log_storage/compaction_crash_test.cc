@@ -132,13 +132,10 @@ TEST(CompactionAfterCrash, EveryStepLeavesTheOldOrTheNewSegments) {
   EXPECT_GE(LogOnDisk::recoveries - recoveries_before, 10'000U);
 }
 
-// The recovery that finishes a swap crashes, too.
-TEST(CompactionAfterCrash, FinishingASwapMayBeInterruptedAnywhere) {
-  const QuietLog quiet;
-  LogOnDisk torn(5);
-  Witness witness;
+// A compaction has replaced several segments by one, which counts already, and the process dies.
+void die_after_commit_of_swap(LogOnDisk& disk, Witness& witness) {
   {
-    auto log = torn.must_open();
+    auto log = disk.must_open();
     ASSERT_TRUE(append_some(*log, witness, 0, 14));
     auto compaction = log->begin_compaction(log->segment_count() - 1, compaction_at(100));
     ASSERT_TRUE(compaction->read_keys().ok());
@@ -147,7 +144,15 @@ TEST(CompactionAfterCrash, FinishingASwapMayBeInterruptedAnywhere) {
     ASSERT_TRUE(log->begin_swap(*compaction));
     ASSERT_TRUE(compaction->commit_swap().ok());
   }
-  torn.kill();
+  disk.kill();
+}
+
+// The recovery that finishes a swap crashes, too.
+TEST(CompactionAfterCrash, FinishingASwapMayBeInterruptedAnywhere) {
+  const QuietLog quiet;
+  LogOnDisk torn(5);
+  Witness witness;
+  die_after_commit_of_swap(torn, witness);
   for (uint64_t step = 0;; ++step) {
     SCOPED_TRACE(fmt::format("step {}", step));
     LogOnDisk first = torn.copy(step);
@@ -165,16 +170,7 @@ TEST(CompactionAfterCrash, ADamagedSwapIsRefusedByName) {
   const QuietLog quiet;
   LogOnDisk disk(6);
   Witness witness;
-  {
-    auto log = disk.must_open();
-    ASSERT_TRUE(append_some(*log, witness, 0, 14));
-    auto compaction = log->begin_compaction(log->segment_count() - 1, compaction_at(100));
-    ASSERT_TRUE(compaction->read_keys().ok());
-    ASSERT_TRUE(compaction->clean_next().value());
-    ASSERT_TRUE(log->begin_swap(*compaction));
-    ASSERT_TRUE(compaction->commit_swap().ok());
-  }
-  disk.kill();
+  die_after_commit_of_swap(disk, witness);
   disk.files().flip_bit(LogOnDisk::segment(0, ".log.swap"), 70, 1);
   const auto refused = disk.open();
   ASSERT_FALSE(refused.has_value());
