@@ -1,0 +1,194 @@
+// What is asked of a group coordinator, and what it answers: the doors translate their protocols to and from these.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "foundation/bytes.h"
+#include "foundation/error_code.h"
+#include "foundation/ids.h"
+#include "foundation/time.h"
+#include "foundation/uuid.h"
+
+namespace naru {
+
+// --- Membership of classic groups ------------------------------------------------------------------------------------
+
+struct GroupProtocol {
+  std::string name;
+  Bytes metadata;
+  bool operator==(const GroupProtocol&) const = default;
+};
+
+struct JoinGroup {
+  std::string group_id;
+  std::string member_id;
+  std::optional<std::string> instance_id;
+  std::string client_id;
+  std::string client_host;
+  Milliseconds session_timeout{};
+  Milliseconds rebalance_timeout{};
+  std::string protocol_type;
+  std::vector<GroupProtocol> protocols;  // by preference
+  std::string fresh_member_id;           // for a member that has none yet
+  bool must_come_back_with_id = false;   // from version 4 on: MEMBER_ID_REQUIRED
+  bool can_skip_assignment = false;      // from version 9 on
+};
+
+struct JoinedMember {
+  std::string member_id;
+  std::optional<std::string> instance_id;
+  Bytes metadata;  // of the protocol that was chosen
+};
+
+struct JoinAnswer {
+  ErrorCode error = ErrorCode::none;
+  int32_t generation = -1;
+  std::optional<std::string> protocol_type;
+  std::optional<std::string> protocol_name;
+  std::string leader;
+  bool skip_assignment = false;
+  std::string member_id;
+  std::vector<JoinedMember> members;  // for the leader
+};
+
+// Who a member says it is.
+struct MemberClaim {
+  std::string member_id;
+  std::optional<std::string> instance_id;
+  int32_t generation = -1;  // or the member epoch of the consumer protocol
+};
+
+struct SyncGroup {
+  std::string group_id;
+  MemberClaim member;
+  std::optional<std::string> protocol_type;
+  std::optional<std::string> protocol_name;
+  std::vector<std::pair<std::string, Bytes>> assignments;  // by member id; from the leader
+};
+
+struct SyncAnswer {
+  ErrorCode error = ErrorCode::none;
+  std::optional<std::string> protocol_type;
+  std::optional<std::string> protocol_name;
+  Bytes assignment;
+};
+
+struct GroupHeartbeat {
+  std::string group_id;
+  MemberClaim member;
+};
+
+struct LeaveGroup {
+  struct Member {
+    std::string member_id;
+    std::optional<std::string> instance_id;
+    std::string reason;
+  };
+  std::string group_id;
+  std::vector<Member> members;
+};
+
+struct LeaveAnswer {
+  ErrorCode error = ErrorCode::none;
+  std::vector<ErrorCode> members;  // in the order of the request
+};
+
+// --- Offsets ---------------------------------------------------------------------------------------------------------
+
+struct GroupPartition {
+  std::string topic;
+  PartitionIndex partition{0};
+  auto operator<=>(const GroupPartition&) const = default;
+};
+
+struct CommittedOffset {
+  Offset offset;  // the next one to read
+  LeaderEpoch leader_epoch = kNoLeaderEpoch;
+  std::string metadata;
+  WallTimeMs committed_at = 0;
+  std::optional<WallTimeMs> expires_at;  // only what old clients asked for (OffsetCommit 2 to 4)
+  Uuid topic_id;                         // zero where it is not known
+  bool operator==(const CommittedOffset&) const = default;
+};
+
+struct CommitOffsets {
+  struct Entry {
+    GroupPartition partition;
+    Uuid topic_id;  // of today's topic of that name
+    Offset offset;
+    LeaderEpoch leader_epoch = kNoLeaderEpoch;
+    std::string metadata;
+  };
+  std::string group_id;
+  MemberClaim member;
+  std::optional<Milliseconds> retention;  // of its own, from old clients
+  bool knows_member_epochs = false;       // version 9 and later
+  std::vector<Entry> entries;
+};
+
+struct CommitAnswer {
+  std::vector<ErrorCode> entries;  // in the order of the request
+};
+
+struct FetchOffsets {
+  std::string group_id;
+  std::optional<std::string> member_id;  // checked in groups of the consumer protocol, if given
+  int32_t member_epoch = -1;
+  std::optional<std::vector<GroupPartition>> partitions;  // none: all of them
+  bool require_stable = false;
+};
+
+struct FetchedOffset {
+  GroupPartition partition;
+  ErrorCode error = ErrorCode::none;
+  std::optional<CommittedOffset> committed;
+};
+
+struct FetchOffsetsAnswer {
+  ErrorCode error = ErrorCode::none;
+  std::vector<FetchedOffset> offsets;  // in the order of the request; all of them: by topic and partition
+};
+
+struct DeleteOffsets {
+  std::string group_id;
+  std::vector<GroupPartition> partitions;
+};
+
+struct DeleteOffsetsAnswer {
+  ErrorCode error = ErrorCode::none;
+  std::vector<ErrorCode> partitions;
+};
+
+// --- Administration --------------------------------------------------------------------------------------------------
+
+struct ListedGroup {
+  std::string group_id;
+  std::string protocol_type;
+  std::string state;  // Kafka's words: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, ...
+  std::string type;   // "classic" or "consumer"
+};
+
+struct DescribedMember {
+  std::string member_id;
+  std::optional<std::string> instance_id;
+  std::string client_id;
+  std::string client_host;
+  Bytes metadata;
+  Bytes assignment;
+};
+
+struct DescribedGroup {
+  std::string group_id;
+  ErrorCode error = ErrorCode::none;  // group_id_not_found
+  std::string state;
+  std::string protocol_type;
+  std::string protocol;  // the chosen one
+  std::vector<DescribedMember> members;
+};
+
+}  // namespace naru

@@ -1,0 +1,49 @@
+// What a step of a coordinator leads to: records for its log, and answers that leave when the log has them.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "foundation/bytes.h"
+#include "foundation/function.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+
+namespace naru {
+
+// Both clocks at the moment of an event.
+struct CoordinatorTime {
+  MonotonicTime now;
+  WallTimeMs wall_ms = 0;
+};
+
+struct CoordinatorRecord {
+  Bytes key;
+  std::optional<Bytes> value;  // none: a tombstone
+};
+
+// Called exactly once, inside the shard's strand. An error is the runtime's: the records could not be stored, or the
+// shard has moved. What the coordinator itself refuses is part of the answer.
+template <class Answer>
+using Reply = UniqueFunction<void(Result<Answer>)>;
+
+// Whoever fills it has applied the records already (StateShard::apply).
+struct CoordinatorOutcome {
+  std::vector<CoordinatorRecord> records;
+  // ok: these records and all before them are committed. Otherwise the reason why that will not be known.
+  std::vector<UniqueFunction<void(const Status&)>> replies;
+
+  template <class Answer>
+  void answer(Reply<Answer> reply, Answer answer) {
+    replies.push_back([reply = std::move(reply), answer = std::move(answer)](const Status& committed) mutable {
+      if (committed.ok()) {
+        reply(std::move(answer));
+      } else {
+        reply(failure(committed));
+      }
+    });
+  }
+};
+
+}  // namespace naru
