@@ -1,0 +1,54 @@
+#include "coordinator_runtime/coordinator_runtime.h"
+
+#include <algorithm>
+
+namespace naru {
+
+CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, const Clock& clock,
+                                       Scheduler& scheduler, MetricsRegistry& metrics)
+    : topic_(std::move(topic)),
+      factory_(factory),
+      metrics_(metrics, topic_),
+      services_{.clock = clock, .scheduler = scheduler, .metrics = metrics_, .tasks = tasks_} {}
+
+void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
+  const auto shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!shards_.try_emplace(partition->identity().index, shard).second) return;
+  }
+  shard->start();
+}
+
+Task<void> CoordinatorRuntime::keep_only(const std::vector<std::shared_ptr<Partition>>& partitions) {
+  std::vector<std::shared_ptr<CoordinatorShard>> gone;
+  {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(shards_, [&](const auto& entry) {
+      const bool kept = std::ranges::find(partitions, entry.second->partition()) != partitions.end();
+      if (!kept) gone.push_back(entry.second);
+      return !kept;
+    });
+  }
+  for (const auto& shard : gone) co_await shard->stop();
+}
+
+Task<void> CoordinatorRuntime::stop() {
+  co_await keep_only({});
+  co_await tasks_.join();
+}
+
+std::shared_ptr<CoordinatorShard> CoordinatorRuntime::shard(PartitionIndex index) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = shards_.find(index);
+  return found == shards_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<CoordinatorShard>> CoordinatorRuntime::shards() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<CoordinatorShard>> all;
+  for (const auto& [index, shard] : shards_) all.push_back(shard);
+  return all;
+}
+
+}  // namespace naru

@@ -1,0 +1,71 @@
+// The coordinators of one kind on this broker: a shard for each partition of their topic that is led here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "async/one_shot.h"
+#include "async/task.h"
+#include "async/task_group.h"
+#include "coordinator_runtime/coordinator_metrics.h"
+#include "coordinator_runtime/coordinator_shard.h"
+#include "foundation/ids.h"
+#include "observability/metrics_registry.h"
+#include "platform/clock.h"
+#include "platform/scheduler.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+// Thread-safe, but for serve(), give_up() and stop(): one at a time.
+class CoordinatorRuntime {
+ public:
+  // `factory` outlives it.
+  CoordinatorRuntime(std::string topic, StateShardFactory& factory, const Clock& clock, Scheduler& scheduler,
+                     MetricsRegistry& metrics);
+
+  const std::string& topic() const { return topic_; }
+
+  // Begins to load the shard of this partition, unless that was done before.
+  void serve(const std::shared_ptr<Partition>& partition);
+  // Stops the shards of partitions that are not among these.
+  Task<void> keep_only(const std::vector<std::shared_ptr<Partition>>& partitions);
+  // Stops all. Once, before the partitions are closed; nothing is served afterwards.
+  Task<void> stop();
+
+  // Nothing when it is not here.
+  std::shared_ptr<CoordinatorShard> shard(PartitionIndex index) const;
+  std::vector<std::shared_ptr<CoordinatorShard>> shards() const;
+
+ private:
+  const std::string topic_;
+  StateShardFactory& factory_;
+  CoordinatorMetrics metrics_;
+  TaskGroup tasks_;
+  const CoordinatorServices services_;
+  mutable std::mutex mutex_;
+  std::map<PartitionIndex, std::shared_ptr<CoordinatorShard>> shards_;
+};
+
+// Asks a shard whose states are of type State: `ask` gets (state, reply, time, outcome) and sees to it that the reply
+// is called. The error is the runtime's: not here, not loaded, not committed.
+template <class State, class Answer, class Ask>
+Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask) {
+  if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
+  const auto answered = std::make_shared<OneShot<Result<Answer>>>();
+  shard->run({.run =
+                  [answered, ask = std::move(ask)](StateShard& state, const CoordinatorTime& time,
+                                                   CoordinatorOutcome& outcome) mutable {
+                    ask(static_cast<State&>(state),
+                        Reply<Answer>([answered](Result<Answer> answer) { answered->set(std::move(answer)); }), time,
+                        outcome);
+                  },
+              .refuse = [answered](const Status& reason) { answered->set(failure(reason)); }});
+  co_return co_await *answered;
+}
+
+}  // namespace naru

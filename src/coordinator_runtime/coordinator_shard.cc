@@ -1,0 +1,251 @@
+#include "coordinator_runtime/coordinator_shard.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "async/in_strand.h"
+#include "coordinator_runtime/shard_loader.h"
+#include "foundation/assert.h"
+#include "foundation/log.h"
+#include "record_format/batch_builder.h"
+#include "record_format/batch_validator.h"
+#include "replication/append_group.h"
+
+namespace naru {
+namespace {
+
+// More than this waits for a batch only if the disk is in trouble.
+constexpr size_t kGatheredMaxBytes = 16 << 20;
+// A disk that is full now is so for a while.
+constexpr Duration kReloadDelay = 1s;
+
+size_t size_of(const CoordinatorRecord& record) {
+  constexpr size_t kOverhead = 32;
+  return kOverhead + record.key.size() + (record.value ? record.value->size() : 0);
+}
+
+Result<AppendRequest> append_request(const std::vector<CoordinatorRecord>& records, WallTimeMs now) {
+  BatchBuilder builder;
+  for (const CoordinatorRecord& record : records) {
+    builder.add({.timestamp = now,
+                 .key = BytesView(record.key),
+                 .value = record.value ? std::optional<BytesView>(*record.value) : std::nullopt,
+                 .headers = {}});
+  }
+  NARU_TRY_ASSIGN(Bytes batch, builder.build());
+  // Our own records: only the log's own limits hold for them.
+  NARU_TRY_ASSIGN(ValidatedBatch validated,
+                  validate_produced_batch(batch, {.max_message_bytes = std::numeric_limits<int32_t>::max()}, now));
+  return AppendRequest{.batch = SharedBytes(std::move(batch)), .validated = validated, .acks = Acks::all_in_sync};
+}
+
+// In words that every client knows how to go on with.
+Status to_client(const Status& failed) {
+  const bool gone = failed == ErrorCode::not_leader_or_follower || failed == ErrorCode::unknown_topic_or_partition ||
+                    failed == ErrorCode::log_offline || failed == ErrorCode::kafka_storage_error;
+  return Status(gone ? ErrorCode::not_coordinator : ErrorCode::coordinator_not_available, failed.message());
+}
+
+void tell(std::vector<UniqueFunction<void(const Status&)>> replies, const Status& status) {
+  for (auto& reply : replies) reply(status);
+}
+
+}  // namespace
+
+CoordinatorShard::CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory,
+                                   CoordinatorServices services)
+    : partition_(std::move(partition)), factory_(factory), services_(services) {}
+
+CoordinatorTime CoordinatorShard::time() const {
+  return {.now = services_.clock.now(), .wall_ms = services_.clock.wall_now_ms()};
+}
+
+// --- Loading ---------------------------------------------------------------------------------------------------------
+
+void CoordinatorShard::start() {
+  services_.tasks.spawn(load(shared_from_this()));
+}
+
+Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
+  const MonotonicTime begun = services_.clock.now();
+  std::unique_ptr<StateShard> state = factory_.make();
+  const Status loaded = co_await load_shard(partition_, *state, services_.scheduler, stopping_.token());
+  if (loaded.ok()) services_.metrics.load_seconds.record(services_.clock.now() - begun);
+  co_await in_strand(strand_, [this, &state, &loaded] {
+    install(std::move(state), loaded);
+    return Unit{};
+  });
+}
+
+void CoordinatorShard::install(std::unique_ptr<StateShard> state, const Status& loaded) {
+  if (stage_ == Stage::stopped) return;
+  if (!loaded.ok()) {
+    services_.metrics.load_failures.add();
+    log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
+              partition_->identity().to_string(), loaded.to_string());
+    stage_ = Stage::unreadable;
+    return;
+  }
+  state_ = std::move(state);
+  stage_ = Stage::serving;
+  state_->loaded(time());
+  decide([this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { factory_.loaded(*state_, time, outcome); });
+}
+
+void CoordinatorShard::load_later() {
+  timer_ = {services_.clock.now() + kReloadDelay, 0};
+  timer_->id = services_.scheduler.start_timer(timer_->deadline, [self = shared_from_this()] {
+    self->strand_.run([self] {
+      self->timer_.reset();
+      if (self->stage_ == Stage::loading) self->services_.tasks.spawn(self->load(self));
+    });
+  });
+}
+
+// --- Steps -----------------------------------------------------------------------------------------------------------
+
+void CoordinatorShard::run(Step step) {
+  strand_.run([self = shared_from_this(), step = std::move(step)]() mutable {
+    const Status refused = self->why_not_serving();
+    if (!refused.ok()) {
+      step.refuse(refused);
+      return;
+    }
+    self->decide(
+        [&](const CoordinatorTime& time, CoordinatorOutcome& outcome) { step.run(*self->state_, time, outcome); });
+  });
+}
+
+Status CoordinatorShard::why_not_serving() const {
+  switch (stage_) {
+    case Stage::loading:
+      return Status(ErrorCode::coordinator_load_in_progress);
+    case Stage::unreadable:
+      return Status(ErrorCode::coordinator_not_available, "its log cannot be read");
+    case Stage::stopped:
+      return Status(ErrorCode::not_coordinator);
+    case Stage::serving:
+      break;
+  }
+  if (gathered_.bytes <= kGatheredMaxBytes) return Status();
+  return Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
+}
+
+template <class Decide>
+void CoordinatorShard::decide(Decide&& decide) {
+  CoordinatorOutcome outcome;
+  decide(time(), outcome);
+  take(std::move(outcome));
+  arm_timer();
+}
+
+void CoordinatorShard::take(CoordinatorOutcome outcome) {
+  if (outcome.records.empty() && gathered_.records.empty() && !writing_) {
+    tell(std::move(outcome.replies), Status());
+    return;
+  }
+  for (CoordinatorRecord& record : outcome.records) {
+    gathered_.bytes += size_of(record);
+    gathered_.records.push_back(std::move(record));
+  }
+  std::ranges::move(outcome.replies, std::back_inserter(gathered_.replies));
+  if (!writing_) write_gathered();
+}
+
+// --- Writing ---------------------------------------------------------------------------------------------------------
+
+void CoordinatorShard::write_gathered() {
+  Batch batch = std::exchange(gathered_, {});
+  if (batch.records.empty()) {
+    tell(std::move(batch.replies), Status());
+    return;
+  }
+  writing_ = std::move(batch.replies);
+  services_.tasks.spawn(write(shared_from_this(), std::move(batch.records)));
+}
+
+Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<CoordinatorRecord> records) {
+  const MonotonicTime begun = services_.clock.now();
+  Status status;
+  auto request = append_request(records, services_.clock.wall_now_ms());
+  if (request) {
+    const auto group = std::make_shared<AppendGroup>(1);
+    partition_->append(std::move(*request), group, 0);
+    co_await group->settled();
+    status = group->result(0).status;
+  } else {
+    status = std::move(request).error();
+  }
+  if (status.ok()) {
+    services_.metrics.write_seconds.record(services_.clock.now() - begun);
+    services_.metrics.write_records.record(records.size());
+  }
+  co_await in_strand(strand_, [this, &status] {
+    written(status);
+    return Unit{};
+  });
+}
+
+void CoordinatorShard::written(const Status& status) {
+  NARU_ASSERT(writing_.has_value(), "a batch was written that nobody waits for");
+  auto replies = std::move(*writing_);
+  writing_.reset();
+  if (status.ok()) {
+    tell(std::move(replies), Status());
+    write_gathered();
+    return;
+  }
+  services_.metrics.write_failures.add();
+  log_warn("coordinator", "{}: records were not committed: {}", partition_->identity().to_string(), status.to_string());
+  const Status reason = to_client(status);
+  tell(std::move(replies), reason);
+  abandon_state(reason);
+  if (stage_ == Stage::stopped) return;
+  stage_ = Stage::loading;
+  load_later();
+}
+
+void CoordinatorShard::abandon_state(const Status& reason) {
+  tell(std::exchange(gathered_, {}).replies, reason);
+  disarm_timer();
+  if (state_) state_->unload(reason);
+  state_.reset();
+}
+
+Task<void> CoordinatorShard::stop() {
+  stopping_.cancel();
+  co_await in_strand(strand_, [this] {
+    const Status reason(ErrorCode::not_coordinator);
+    stage_ = Stage::stopped;
+    // What was applied and is not on its way to the log never happened.
+    abandon_state(reason);
+    return Unit{};
+  });
+}
+
+// --- Timers ----------------------------------------------------------------------------------------------------------
+
+// A timer that fires too early costs less than setting it anew with every heartbeat.
+void CoordinatorShard::arm_timer() {
+  const auto deadline = state_->next_deadline();
+  if (!deadline || (timer_ && timer_->deadline <= *deadline)) return;
+  disarm_timer();
+  const auto id = services_.scheduler.start_timer(*deadline, [self = shared_from_this()] {
+    self->strand_.run([self] {
+      self->timer_.reset();
+      if (self->stage_ != Stage::serving) return;
+      self->decide(
+          [&](const CoordinatorTime& time, CoordinatorOutcome& outcome) { self->state_->on_timer(time, outcome); });
+    });
+  });
+  timer_ = Timer{.deadline = *deadline, .id = id};
+}
+
+void CoordinatorShard::disarm_timer() {
+  if (timer_) services_.scheduler.cancel_timer(timer_->id);
+  timer_.reset();
+}
+
+}  // namespace naru

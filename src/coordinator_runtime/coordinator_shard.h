@@ -1,0 +1,115 @@
+// A coordinator's shard at work: the state machine, its partition, and the records and answers between them.
+//
+//     run(step) -> the state machine decides, applies and answers     inside the strand, one step at a time
+//               -> records are gathered into a batch                  while the batch before is on its way to the disk
+//               -> append -> committed -> the answers leave
+//
+// So the records of all steps that come during a sync share the next one. An answer leaves when everything that was
+// applied before it is committed, also the answer to a step that only looked: nobody sees what a crash could take back.
+//
+// A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
+// not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "async/cancellation.h"
+#include "async/strand.h"
+#include "async/task.h"
+#include "async/task_group.h"
+#include "coordinator_runtime/coordinator_metrics.h"
+#include "coordinator_runtime/coordinator_outcome.h"
+#include "coordinator_runtime/state_shard.h"
+#include "foundation/function.h"
+#include "foundation/status.h"
+#include "platform/clock.h"
+#include "platform/scheduler.h"
+#include "replication/partition.h"
+
+namespace naru {
+
+struct CoordinatorServices {
+  const Clock& clock;
+  Scheduler& scheduler;
+  CoordinatorMetrics& metrics;
+  TaskGroup& tasks;  // of the shards; joined after the last one was stopped
+};
+
+// What makes shards of one kind.
+class StateShardFactory {
+ public:
+  virtual ~StateShardFactory() = default;
+  // An empty one. Any thread.
+  virtual std::unique_ptr<StateShard> make() = 0;
+  // Its first step, when it was loaded: for what it has to know besides its log. Inside its strand.
+  virtual void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) = 0;
+};
+
+// Any thread may call the public functions. Kept by shared_ptr: events may come after it was forgotten.
+class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorShard> {
+ public:
+  // Exactly one of the two is called, once, inside the strand.
+  struct Step {
+    UniqueFunction<void(StateShard&, const CoordinatorTime&, CoordinatorOutcome&)> run;
+    UniqueFunction<void(const Status&)> refuse;
+  };
+
+  CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory, CoordinatorServices services);
+
+  const std::shared_ptr<Partition>& partition() const { return partition_; }
+
+  // Begins to read the log. Once, first.
+  void start();
+  // Refused with coordinator_load_in_progress while the log is read, not_coordinator after stop(),
+  // coordinator_not_available when the log could not be read or too much waits to be written.
+  void run(Step step);
+  // Not served here any more. Steps that were decided before and are being written are answered when that is done;
+  // everybody else gets not_coordinator.
+  Task<void> stop();
+
+ private:
+  enum class Stage : uint8_t { loading, serving, unreadable, stopped };
+  // Records of several steps, and who waits for them.
+  struct Batch {
+    std::vector<CoordinatorRecord> records;
+    std::vector<UniqueFunction<void(const Status&)>> replies;
+    size_t bytes = 0;
+  };
+  using Self = std::shared_ptr<CoordinatorShard>;
+
+  CoordinatorTime time() const;
+  Status why_not_serving() const;
+  template <class Decide>
+  void decide(Decide&& decide);
+  void take(CoordinatorOutcome outcome);
+  void write_gathered();
+  Task<void> write(Self self, std::vector<CoordinatorRecord> records);
+  void written(const Status& status);
+  void abandon_state(const Status& reason);
+  Task<void> load(Self self);
+  void install(std::unique_ptr<StateShard> state, const Status& loaded);
+  void load_later();
+  void arm_timer();
+  void disarm_timer();
+
+  const std::shared_ptr<Partition> partition_;
+  StateShardFactory& factory_;
+  const CoordinatorServices services_;
+  CancelSource stopping_;
+
+  Stage stage_ = Stage::loading;
+  std::unique_ptr<StateShard> state_;  // while serving
+  Batch gathered_;
+  std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for the batch on its way
+  struct Timer {
+    MonotonicTime deadline;
+    Scheduler::TimerId id;
+  };
+  std::optional<Timer> timer_;
+  Strand strand_;  // last: nothing else is destroyed while somebody is inside
+};
+
+}  // namespace naru

@@ -1,0 +1,61 @@
+#include "coordinator_runtime/shard_loader.h"
+
+#include <utility>
+
+#include "record_format/decompressor.h"
+#include "record_format/record_batch.h"
+#include "record_format/record_reader.h"
+
+namespace naru {
+namespace {
+
+constexpr uint32_t kBytesPerRead = 1 << 20;
+constexpr size_t kMaxDecompressedBytes = 128uz << 20;  // nothing that a coordinator writes is compressed
+
+Status apply_batch(BytesView batch, StateShard& shard) {
+  if (!batch_crc_matches(batch)) return error(ErrorCode::corrupt_message, "a batch's CRC does not match its bytes");
+  NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(batch));
+  if (header.is_control()) return Status();
+  NARU_TRY_ASSIGN(RecordReader records,
+                  open_records(header, batch, Decompressor::of_this_thread(), kMaxDecompressedBytes));
+  RecordView record;
+  while (records.next(record)) {
+    if (!record.key) return error(ErrorCode::corrupt_data, "the record at offset {} has no key", record.offset);
+    NARU_TRY(shard.apply(*record.key, record.value));
+  }
+  return records.status();
+}
+
+Status apply_slice(const LogSlice& slice, StateShard& shard, Bytes& buffer) {
+  buffer.resize(slice.bytes);
+  NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(slice.position, buffer));
+  if (got != buffer.size()) return error(ErrorCode::corrupt_data, "{} is too short", slice.file->path());
+  for (BytesView rest = buffer; !rest.empty();) {
+    NARU_TRY_ASSIGN(const size_t size, parse_batch_size(rest));
+    if (size > rest.size()) return error(ErrorCode::corrupt_message, "a batch is longer than what was read of it");
+    NARU_TRY(apply_batch(rest.first(size), shard));
+    rest = rest.subspan(size);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Task<Status> load_shard(std::shared_ptr<Partition> partition, StateShard& shard, Scheduler& scheduler,
+                        CancelToken stopped) {
+  const PartitionView first = co_await partition->look(kNoLeaderEpoch);
+  NARU_CO_TRY(Status(first.status));
+  Bytes buffer;
+  for (Offset from = first.log_start_offset; from < first.high_watermark;) {
+    if (stopped.cancelled()) co_return Status(ErrorCode::cancelled);
+    const PartitionView view = co_await partition->read(
+        {.from = from, .current_leader_epoch = kNoLeaderEpoch, .max_bytes = kBytesPerRead, .at_least_one_batch = true});
+    NARU_CO_TRY(Status(view.status));
+    if (view.slice.empty()) break;  // nothing but batches that compaction has emptied
+    NARU_CO_TRY(co_await on_worker(scheduler, [&] { return apply_slice(view.slice, shard, buffer); }));
+    from = view.slice.next_offset;
+  }
+  co_return Status();
+}
+
+}  // namespace naru
