@@ -189,6 +189,9 @@ struct DescribedGroup {
   std::string protocol_type;
   std::string protocol;  // the chosen one
   std::vector<DescribedMember> members;
+  int32_t generation = -1;
+  WallTimeMs state_since = -1;           // -1: not known
+  std::vector<std::string> waiting_for;  // member ids that a rebalance waits for, to join or to sync
 };
 
 }  // namespace naru

@@ -1,0 +1,61 @@
+// The coordinator of all groups whose names fall on one partition of __consumer_offsets.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "consumer_groups/group_messages.h"
+#include "consumer_groups/group_settings.h"
+#include "consumer_groups/unread_records.h"
+#include "coordinator_runtime/coordinator_outcome.h"
+#include "coordinator_runtime/state_shard.h"
+
+namespace naru {
+
+// Every function answers its reply exactly once: through the outcome, at once or when what the member waits for has
+// happened (join and sync are parked), or with the reason of unload().
+// Thread: the shard's strand. Between construction and loaded() only apply() is called.
+class GroupCoordinator final : public StateShard {
+ public:
+  explicit GroupCoordinator(GroupSettings settings);
+  ~GroupCoordinator() override;
+
+  // Holds for what comes afterwards; timers that run already keep their deadlines.
+  void set_settings(GroupSettings settings);
+
+  // StateShard
+  Status apply(BytesView key, std::optional<BytesView> value) override;
+  void loaded(const CoordinatorTime& time) override;
+  void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
+  std::optional<MonotonicTime> next_deadline() const override;
+  void unload(const Status& reason) override;
+
+  // Members of classic groups.
+  void join(JoinGroup request, Reply<JoinAnswer> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void sync(SyncGroup request, Reply<SyncAnswer> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void heartbeat(GroupHeartbeat request, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                 CoordinatorOutcome& outcome);
+  void leave(LeaveGroup request, Reply<LeaveAnswer> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+
+  // Offsets.
+  void commit_offsets(CommitOffsets request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                      CoordinatorOutcome& outcome);
+  void fetch_offsets(FetchOffsets request, Reply<FetchOffsetsAnswer> reply, const CoordinatorTime& time,
+                     CoordinatorOutcome& outcome);
+  void delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply, const CoordinatorTime& time,
+                      CoordinatorOutcome& outcome);
+
+  // Administration. Groups are listed by name.
+  void list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void describe_group(std::string group_id, Reply<DescribedGroup> reply, const CoordinatorTime& time,
+                      CoordinatorOutcome& outcome);
+  void delete_group(std::string group_id, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                    CoordinatorOutcome& outcome);
+
+  // What the broker tells: topics that are gone, and that it is time to look for offsets nobody needs any more.
+  void topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+};
+
+}  // namespace naru
