@@ -9,6 +9,7 @@
 #include "broker/broker_services.h"
 #include "broker/descriptor_shares.h"
 #include "broker/fetch_sessions.h"
+#include "broker/group_coordinators.h"
 #include "broker/hosted_partitions.h"
 #include "broker/log_maintenance.h"
 #include "broker/partition_keeper.h"
@@ -113,6 +114,7 @@ struct Broker::Parts {
   MetadataPublisher metadata;
   std::unique_ptr<ControllerShell> controller;
   ProducerIdPool producer_ids{[this] { return controller->allocate_producer_ids(); }};
+  GroupCoordinators groups{seams, config, hosted, metadata, metrics};
   std::unique_ptr<LogMaintenance> maintenance;
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
@@ -157,6 +159,7 @@ Task<Status> Broker::start_parts(Parts& parts) {
   co_await to_loop(parts.seams.scheduler);
   parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
   parts.maintenance->start();
+  parts.groups.start();
   co_return parts.open_doors();
 }
 
@@ -196,7 +199,8 @@ Task<Status> Broker::Parts::start_controller() {
 
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
-  std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  std::vector<Uuid> deleted = co_await keeper->follow(image);
+  co_await groups.follow(std::move(image));
   // The controller is waiting for us, so it cannot be told here.
   if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
 }
@@ -222,6 +226,7 @@ Status Broker::Parts::open_doors() {
   services.emplace(BrokerServices{.config = config,
                                   .live_config = live_config,
                                   .clock = seams.clock,
+                                  .random = seams.random,
                                   .scheduler = seams.scheduler,
                                   .files = seams.files,
                                   .partitions = hosted,
@@ -233,6 +238,7 @@ Status Broker::Parts::open_doors() {
                                   .keeper = *keeper,
                                   .memory = memory,
                                   .fetch_sessions = fetch_sessions,
+                                  .groups = groups,
                                   .unsynced_logs = unsynced_logs,
                                   .files_per_fetch = shares.files_per_fetch,
                                   .watcher_ids = watcher_ids});
@@ -266,6 +272,7 @@ std::optional<std::string> Broker::unhealthy_reason() const {
 Task<Status> Broker::stop() {
   Parts& parts = *parts_;
   parts.connections_gauge = GaugeCallback();
+  co_await parts.groups.stop();  // whoever is parked in a group is answered, and not waited for
   if (parts.server) {
     co_await to_loop(parts.seams.scheduler);
     co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);

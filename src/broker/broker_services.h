@@ -17,16 +17,19 @@ namespace naru {
 
 class ControllerShell;
 class FetchSessions;
+class GroupCoordinators;
 class MemoryBudget;
 class MetadataPublisher;
 class PartitionKeeper;
 class ProducerIdPool;
+class Random;
 class UnsyncedLogs;
 
 struct BrokerServices {
   const BrokerConfig& config;     // what the broker was started with: for keys that are read at a restart
   const LiveConfig& live_config;  // for keys that take effect at once; costs a lock, so not for every message
   Clock& clock;
+  Random& random;
   Scheduler& scheduler;
   FileSystem& files;
   HostedPartitions& partitions;
@@ -38,6 +41,7 @@ struct BrokerServices {
   const PartitionKeeper& keeper;
   MemoryBudget& memory;
   FetchSessions& fetch_sessions;
+  GroupCoordinators& groups;
   UnsyncedLogs& unsynced_logs;
   const size_t files_per_fetch;  // descriptor_shares.h
   std::atomic<uint64_t>& watcher_ids;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/partition_buckets.h"
 #include "cluster_control/replica_placement.h"
@@ -64,6 +65,11 @@ MorePartitionsResult CreatePartitionsPlanner::plan_item(const MetadataImage& ima
   const TopicMetadata* topic = image.find_topic(std::string_view(item.topic));
   if (topic == nullptr) {
     return failed_item(item, error(ErrorCode::unknown_topic_or_partition, "there is no topic {}", item.topic));
+  }
+  if (is_internal_topic(topic->name)) {
+    return failed_item(
+        item, error(ErrorCode::invalid_topic_exception,
+                    "{} is an internal topic: what is where in it depends on the number of partitions", item.topic));
   }
   if (Status status = plan_topic(image, draft, *topic, item, change); !status.ok()) return failed_item(item, status);
   return {item.topic, topic->id, {}};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cluster_control/effective_config.h"
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/partition_buckets.h"
 #include "cluster_control/replica_placement.h"
@@ -125,6 +126,10 @@ Status CreateTopicsPlanner::check_name(const MetadataImage& image, const NewTopi
     return Status(ErrorCode::invalid_request, "the request names this topic more than once");
   }
   NARU_TRY(validate_topic_name(topic.name));
+  if (is_internal_topic(topic.name) != topic.internal) {
+    return error(ErrorCode::invalid_topic_exception, "{} is an internal topic: the broker makes it when it is needed",
+                 topic.name);
+  }
   const TopicMetadata* alike = image.find_topic_like(topic.name);
   if (alike != nullptr && alike->name == topic.name) {
     return error(ErrorCode::topic_already_exists, "topic {} exists", topic.name);

@@ -32,6 +32,7 @@ struct NewTopic {
   int16_t replication_factor = -1;  // -1: default.replication.factor, or as assigned
   std::vector<ReplicaAssignment> assignments;
   std::vector<ConfigEntry> configs;
+  bool internal = false;  // made by a coordinator, not for a client
   // Chosen by the controller, the same for every attempt: a topic with this id is the one that this item made.
   Uuid id;
 };

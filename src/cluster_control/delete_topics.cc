@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
 
@@ -53,6 +54,11 @@ DeleteTopicResult DeleteTopicsPlanner::plan_item(const MetadataImage& image, con
   if (topic == nullptr) {
     const auto code = reference.name ? ErrorCode::unknown_topic_or_partition : ErrorCode::unknown_topic_id;
     return failed_item(reference, Status(code, "there is no such topic"));
+  }
+  if (is_internal_topic(topic->name)) {
+    return failed_item(reference,
+                       error(ErrorCode::invalid_topic_exception,
+                             "{} is an internal topic: groups or transactions would lose their state", topic->name));
   }
   if (planned_.contains(topic->id)) {
     return failed_item(reference, Status(ErrorCode::invalid_request, "the request names this topic more than once"));

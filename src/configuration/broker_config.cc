@@ -154,6 +154,23 @@ void fill_limits(BrokerConfig& config) {
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));
 }
 
+void fill_groups(GroupsConfig& groups, const ConfigValues& values) {
+  groups.offsets_topic_partitions = values.int32("offsets.topic.num.partitions");
+  groups.offsets_topic_replication_factor = values.optional_int32("offsets.topic.replication.factor");
+  groups.offsets_topic_segment_bytes = values.int32("offsets.topic.segment.bytes");
+  groups.offsets_retention = std::chrono::minutes(values.int32("offsets.retention.minutes"));
+  groups.offsets_retention_check_interval = Milliseconds(values.integer("offsets.retention.check.interval.ms"));
+  groups.offset_metadata_max_bytes = values.int32("offset.metadata.max.bytes");
+  groups.initial_rebalance_delay = Milliseconds(values.int32("group.initial.rebalance.delay.ms"));
+  groups.min_session_timeout = Milliseconds(values.int32("group.min.session.timeout.ms"));
+  groups.max_session_timeout = Milliseconds(values.int32("group.max.session.timeout.ms"));
+  groups.max_size = values.int32("group.max.size");
+  groups.consumer_session_timeout = Milliseconds(values.int32("group.consumer.session.timeout.ms"));
+  groups.consumer_heartbeat_interval = Milliseconds(values.int32("group.consumer.heartbeat.interval.ms"));
+  groups.consumer_max_size = values.int32("group.consumer.max.size");
+  groups.consumer_migration_policy = values.string("group.consumer.migration.policy");
+}
+
 void fill_listeners(BrokerConfig& config, Problems& problems) {
   const ConfigValues& values = config.values;
   auto listeners =
@@ -184,6 +201,7 @@ Result<BrokerConfig> finish(BrokerConfig config, Problems problems) {
   if (!problems.empty()) return failure(problems.status());
   fill_identity_and_topics(config);
   fill_limits(config);
+  fill_groups(config.groups, config.values);
   read_dynamic_values(config);
   fill_listeners(config, problems);
   check_budget(config, problems);

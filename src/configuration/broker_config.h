@@ -20,6 +20,25 @@
 
 namespace naru {
 
+struct GroupsConfig {
+  int32_t offsets_topic_partitions = 0;
+  std::optional<int32_t> offsets_topic_replication_factor;  // none: min(3, brokers)
+  int32_t offsets_topic_segment_bytes = 0;
+  Milliseconds offsets_retention{};
+  Milliseconds offsets_retention_check_interval{};
+  int32_t offset_metadata_max_bytes = 0;
+
+  Milliseconds initial_rebalance_delay{};
+  Milliseconds min_session_timeout{};
+  Milliseconds max_session_timeout{};
+  int32_t max_size = 0;
+
+  Milliseconds consumer_session_timeout{};
+  Milliseconds consumer_heartbeat_interval{};
+  int32_t consumer_max_size = 0;
+  std::string consumer_migration_policy;
+};
+
 struct BrokerConfig {
   BrokerId node_id;
   std::optional<std::string> rack;
@@ -57,6 +76,8 @@ struct BrokerConfig {
   int32_t log_cleaner_threads = 0;
   Milliseconds log_cleaner_backoff{};
   uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
+
+  GroupsConfig groups;
 
   LogLevel log_level = LogLevel::info;
   Milliseconds slow_request{};    // 0: no slow-request log

@@ -6,6 +6,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/topic_name.h"
 #include "kafka_protocol/messages/describe_topic_partitions_request.h"
@@ -83,6 +84,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
       continue;
     }
     described.topic_id = topic->id;
+    described.is_internal = is_internal_topic(name);
     described.topic_authorized_operations =
         authorized_operations(services.authorizer, context, ResourceType::topic, name);
     const int32_t count = describe_partitions(*image, *topic, first, room, described);

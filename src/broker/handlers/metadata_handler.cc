@@ -7,6 +7,7 @@
 #include "broker/handlers/metadata_words.h"
 #include "broker/handlers/undo_topics.h"
 #include "cluster_control/controller_shell.h"
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
@@ -43,6 +44,7 @@ ResponseTopic describe_topic(const BrokerServices& services, const RequestContex
   ResponseTopic described;
   described.name = topic.name;
   described.topic_id = topic.id;
+  described.is_internal = is_internal_topic(topic.name);
   described.partitions.reserve(topic.partitions.size());
   for (const PartitionStatePtr& state : topic.partitions) {
     fill_partition(image, *state, described.partitions.emplace_back());
@@ -75,6 +77,7 @@ Task<void> create_missing(const BrokerServices& services, const RequestContext& 
   std::set<std::string> names;
   for (const RequestTopic& wanted : *request.topics) {
     if (asks_by_id(wanted) || !wanted.name || image->find_topic(*wanted.name) != nullptr) continue;
+    if (is_internal_topic(*wanted.name)) continue;
     if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, *wanted.name)) continue;
     names.emplace(*wanted.name);
   }

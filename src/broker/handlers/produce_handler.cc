@@ -5,6 +5,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "cluster_control/internal_topics.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "log_storage/unsynced_logs.h"
@@ -120,6 +121,9 @@ Status start_append(const BrokerServices& services, const RequestContext& contex
   if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic,
                                      hosted.partition->identity().topic)) {
     return Status(ErrorCode::topic_authorization_failed);
+  }
+  if (is_internal_topic(hosted.partition->identity().topic)) {
+    return Status(ErrorCode::invalid_topic_exception, "clients cannot write to an internal topic");
   }
   if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
   auto validated =

@@ -1,0 +1,190 @@
+#include "broker/group_coordinators.h"
+
+#include <algorithm>
+#include <map>
+
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/internal_topics.h"
+#include "consumer_groups/coordinator_key.h"
+#include "foundation/log.h"
+
+namespace naru {
+namespace {
+
+GroupSettings settings_of(const GroupsConfig& config) {
+  return {.initial_rebalance_delay = config.initial_rebalance_delay,
+          .session_timeout_min = config.min_session_timeout,
+          .session_timeout_max = config.max_session_timeout,
+          .size_max = config.max_size,
+          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
+          .offsets_retention = config.offsets_retention,
+          .offsets_retention_check_interval = config.offsets_retention_check_interval};
+}
+
+NewTopic offsets_topic(const GroupsConfig& config) {
+  return {.name = std::string(kOffsetsTopic),
+          .partition_count = config.offsets_topic_partitions,
+          .replication_factor = static_cast<int16_t>(config.offsets_topic_replication_factor.value_or(-1)),
+          .configs = {{"cleanup.policy", "compact"},
+                      {"segment.bytes", std::to_string(config.offsets_topic_segment_bytes)},
+                      {"compression.type", "producer"}},
+          .internal = true};
+}
+
+// Only which topics exist: nothing expires by it but what belongs to topics that are gone.
+class KnownTopics final : public UnreadRecords {
+ public:
+  explicit KnownTopics(MetadataImagePtr image) : image_(std::move(image)) {}
+  bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return true; }
+  bool topic_exists(std::string_view topic) const override { return image_->find_topic(topic) != nullptr; }
+
+ private:
+  const MetadataImagePtr image_;
+};
+
+// Where the logs on this broker began and ended a moment ago.
+class KnownEnds final : public UnreadRecords {
+ public:
+  explicit KnownEnds(MetadataImagePtr image) : topics_(std::move(image)) {}
+
+  void add(const PartitionIdentity& identity, const PartitionView& view) {
+    ends_.insert_or_assign(GroupPartition{identity.topic, identity.index},
+                           std::pair(view.log_start_offset, view.high_watermark));
+  }
+
+  bool has_unread(const GroupPartition& partition, const CommittedOffset& committed) const override {
+    const auto found = ends_.find(partition);
+    if (found == ends_.end()) return true;
+    const auto [start, end] = found->second;
+    return std::max(start, committed.offset) < end;
+  }
+  bool topic_exists(std::string_view topic) const override { return topics_.topic_exists(topic); }
+
+ private:
+  KnownTopics topics_;
+  std::map<GroupPartition, std::pair<Offset, Offset>> ends_;
+};
+
+}  // namespace
+
+GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
+                                     const MetadataPublisher& metadata, MetricsRegistry& metrics)
+    : seams_(seams),
+      config_(config),
+      hosted_(hosted),
+      metadata_(metadata),
+      runtime_(std::string(kOffsetsTopic), *this, seams.clock, seams.scheduler, metrics) {}
+
+std::unique_ptr<StateShard> GroupCoordinators::make() {
+  return std::make_unique<GroupCoordinator>(settings_of(config_.groups));
+}
+
+// Topics may have gone while nobody was there to see it.
+void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  static_cast<GroupCoordinator&>(shard).expire_offsets(KnownTopics(metadata_.current()), time, outcome);
+}
+
+// --- Following the metadata ------------------------------------------------------------------------------------------
+
+Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
+  const auto turn = co_await turns_.enter();
+  if (stopped_) co_return;
+  std::vector<std::shared_ptr<Partition>> here;
+  if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
+    for (const PartitionStatePtr& state : topic->partitions) {
+      if (state->leader != config_.node_id) continue;
+      if (auto hosted = hosted_.find(topic->id, state->index)) here.push_back(std::move(hosted.partition));
+    }
+  }
+  co_await runtime_.keep_only(here);
+  for (const auto& partition : here) runtime_.serve(partition);
+  tell_deleted_topics(*image);
+  followed_ = std::move(image);
+}
+
+void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
+  std::vector<std::string> gone;
+  for (const TopicMetadataPtr& topic : followed_->topics()) {
+    if (image.find_topic(topic->id) == nullptr) gone.push_back(topic->name);
+  }
+  if (gone.empty()) return;
+  for (const auto& shard : runtime_.shards()) {
+    // A shard that is being loaded looks for topics that are gone when that is done.
+    shard->run({.run =
+                    [gone](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+                      static_cast<GroupCoordinator&>(state).topics_deleted(gone, time, outcome);
+                    },
+                .refuse = [](const Status&) {}});
+  }
+}
+
+// --- Expiry ----------------------------------------------------------------------------------------------------------
+
+void GroupCoordinators::start() {
+  background_.spawn(expire_offsets_from_time_to_time());
+}
+
+Task<void> GroupCoordinators::stop() {
+  background_.cancel();
+  co_await background_.join();
+  const auto turn = co_await turns_.enter();
+  stopped_ = true;
+  co_await runtime_.stop();
+}
+
+Task<void> GroupCoordinators::expire_offsets_from_time_to_time() {
+  const CancelToken stopped = background_.token();
+  for (;;) {
+    const auto next = seams_.clock.now() + config_.groups.offsets_retention_check_interval;
+    const Status slept = co_await sleep_until(seams_.scheduler, next, stopped);
+    if (!slept.ok()) co_return;
+    co_await expire_offsets();
+  }
+}
+
+Task<void> GroupCoordinators::expire_offsets() {
+  const auto shards = runtime_.shards();
+  if (shards.empty()) co_return;
+  const auto ends = std::make_shared<KnownEnds>(metadata_.current());
+  for (const auto& partition : hosted_.all()) {
+    const PartitionView view = co_await partition->look(kNoLeaderEpoch);
+    if (view.status.ok()) ends->add(partition->identity(), view);
+  }
+  for (const auto& shard : shards) {
+    shard->run({.run =
+                    [ends](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+                      static_cast<GroupCoordinator&>(state).expire_offsets(*ends, time, outcome);
+                    },
+                .refuse = [](const Status&) {}});
+  }
+}
+
+// --- Who coordinates what --------------------------------------------------------------------------------------------
+
+Task<Status> GroupCoordinators::make_topic(ControllerShell& controller) {
+  if (metadata_.current()->find_topic(kOffsetsTopic) != nullptr) co_return Status();
+  CreateTopicsRequest request;
+  request.topics.push_back(offsets_topic(config_.groups));
+  const auto results = co_await controller.create_topics(std::move(request));
+  const Status& status = results.front().status;
+  if (status.ok() || status == ErrorCode::topic_already_exists) co_return Status();
+  log_warn("groups", "{} cannot be made, so there are no groups: {}", kOffsetsTopic, status.to_string());
+  co_return status;
+}
+
+BrokerId GroupCoordinators::coordinator_of(std::string_view group_id) const {
+  const MetadataImagePtr image = metadata_.current();
+  const TopicMetadata* topic = image->find_topic(kOffsetsTopic);
+  if (topic == nullptr) return kNoBroker;
+  const PartitionIndex index(coordinator_partition(group_id, topic->partition_count()));
+  return topic->partition(index)->leader;
+}
+
+std::shared_ptr<CoordinatorShard> GroupCoordinators::shard_of(std::string_view group_id) const {
+  const MetadataImagePtr image = metadata_.current();
+  const TopicMetadata* topic = image->find_topic(kOffsetsTopic);
+  if (topic == nullptr) return nullptr;
+  return runtime_.shard(PartitionIndex(coordinator_partition(group_id, topic->partition_count())));
+}
+
+}  // namespace naru

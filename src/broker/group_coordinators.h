@@ -1,0 +1,74 @@
+// The group coordinators of this broker: __consumer_offsets, its shards, and what they have to know of the rest.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "async/task.h"
+#include "async/task_group.h"
+#include "broker/hosted_partitions.h"
+#include "cluster_control/metadata_publisher.h"
+#include "cluster_control/turnstile.h"
+#include "configuration/broker_config.h"
+#include "consumer_groups/group_coordinator.h"
+#include "coordinator_runtime/coordinator_runtime.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+class ControllerShell;
+
+// Thread-safe. Everything it is made of outlives it.
+class GroupCoordinators final : private StateShardFactory {
+ public:
+  GroupCoordinators(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
+                    const MetadataPublisher& metadata, MetricsRegistry& metrics);
+
+  // Serves the shards whose partitions are here, and tells them which topics are gone. After the partitions followed.
+  Task<void> follow(MetadataImagePtr image);
+  // Begins to look for expired offsets. Once, on a loop thread.
+  void start();
+  // Once, before the partitions are closed. Whoever is parked is answered.
+  Task<void> stop();
+
+  // Makes __consumer_offsets if it is not there yet.
+  Task<Status> make_topic(ControllerShell& controller);
+  // Which broker coordinates the group; kNoBroker while that is not known.
+  BrokerId coordinator_of(std::string_view group_id) const;
+
+  // Asks the coordinator of a group. `ask` gets (GroupCoordinator&, Reply<Answer>, time, outcome). The error is
+  // not_coordinator, coordinator_load_in_progress or coordinator_not_available.
+  template <class Answer, class Ask>
+  Task<Result<Answer>> ask(std::string_view group_id, Ask ask) {
+    return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask));
+  }
+  // All that are on this broker.
+  std::vector<std::shared_ptr<CoordinatorShard>> shards() const { return runtime_.shards(); }
+
+ private:
+  static constexpr size_t kMaxWaiting = 1000;  // never reached: images are published one at a time
+
+  std::unique_ptr<StateShard> make() override;
+  void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
+
+  std::shared_ptr<CoordinatorShard> shard_of(std::string_view group_id) const;
+  void tell_deleted_topics(const MetadataImage& image);
+  Task<void> expire_offsets_from_time_to_time();
+  Task<void> expire_offsets();
+
+  Seams seams_;
+  const BrokerConfig& config_;
+  const HostedPartitions& hosted_;
+  const MetadataPublisher& metadata_;
+  CoordinatorRuntime runtime_;
+  Turnstile turns_{kMaxWaiting};  // of follow() and stop(), which guard what comes next
+  bool stopped_ = false;
+  MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
+  TaskGroup background_;
+};
+
+}  // namespace naru

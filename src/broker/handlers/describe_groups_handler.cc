@@ -1,0 +1,71 @@
+// DescribeGroups: state and members of classic groups.
+#include "broker/api_handlers.h"
+#include "broker/group_coordinators.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/group_words.h"
+#include "kafka_protocol/messages/describe_groups_request.h"
+#include "kafka_protocol/messages/describe_groups_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithNotFound = 6;
+constexpr std::string_view kStateOfUnknownGroups = "Dead";
+
+using Group = kafka::DescribeGroupsResponse::DescribedGroup;
+
+void fill(const RequestContext& context, DescribedGroup described, Group& group) {
+  if (described.error == ErrorCode::group_id_not_found && context.version < kFirstVersionWithNotFound) {
+    group.group_state = kStateOfUnknownGroups;
+    return;
+  }
+  group.error_code = described.error;
+  if (described.error != ErrorCode::none) {
+    group.group_state = kStateOfUnknownGroups;
+    if (context.version >= kFirstVersionWithNotFound) group.error_message = describe(described.error).meaning;
+    return;
+  }
+  group.group_state = std::move(described.state);
+  group.protocol_type = std::move(described.protocol_type);
+  group.protocol_data = std::move(described.protocol);
+  for (DescribedMember& member : described.members) {
+    group.members.push_back({.member_id = std::move(member.member_id),
+                             .group_instance_id = std::move(member.instance_id),
+                             .client_id = std::move(member.client_id),
+                             .client_host = std::move(member.client_host),
+                             .member_metadata = std::move(member.metadata),
+                             .member_assignment = std::move(member.assignment)});
+  }
+}
+
+}  // namespace
+
+Task<Response> handle_describe_groups(const BrokerServices& services, const RequestContext& context,
+                                      kafka::WireReader& reader) {
+  kafka::DescribeGroupsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::DescribeGroupsResponse response;
+  for (const std::string_view group_id : request.groups) {
+    Group& group = response.groups.emplace_back();
+    group.group_id = group_id;
+    group.error_code = group_access(services, context, Operation::describe, group_id);
+    if (group.error_code != ErrorCode::none) continue;
+    auto described = co_await services.groups.ask<DescribedGroup>(
+        group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedGroup> reply,
+                                        const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+          groups.describe_group(id, std::move(reply), time, outcome);
+        });
+    if (described) {
+      fill(context, std::move(*described), group);
+    } else {
+      group.error_code = described.error().code();
+    }
+    if (request.include_authorized_operations) {
+      group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

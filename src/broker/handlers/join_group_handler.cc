@@ -1,0 +1,83 @@
+// JoinGroup: a consumer asks to be a member; answered when the group has its members together.
+#include "broker/api_handlers.h"
+#include "broker/group_coordinators.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/group_words.h"
+#include "kafka_protocol/messages/join_group_request.h"
+#include "kafka_protocol/messages/join_group_response.h"
+#include "platform/random.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithRebalanceTimeout = 1;
+constexpr int16_t kFirstVersionWithMemberIdRequired = 4;
+constexpr int16_t kFirstVersionWithNullableProtocol = 7;
+constexpr int16_t kFirstVersionWithSkippedAssignment = 9;
+
+JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
+                  const kafka::JoinGroupRequest& request) {
+  const std::string client_id(context.client_id.value_or(""));
+  JoinGroup join{.group_id = std::string(request.group_id),
+                 .member_id = std::string(request.member_id),
+                 .instance_id = to_owned(request.group_instance_id),
+                 .client_id = client_id,
+                 .client_host = "/" + context.connection->peer().host,
+                 .session_timeout = Milliseconds(request.session_timeout_ms),
+                 .rebalance_timeout =
+                     Milliseconds(context.version >= kFirstVersionWithRebalanceTimeout ? request.rebalance_timeout_ms
+                                                                                       : request.session_timeout_ms),
+                 .protocol_type = std::string(request.protocol_type),
+                 .protocols = {},
+                 // Starts with what the operator called the client, so that lists of members can be read.
+                 .fresh_member_id = fmt::format("{}-{}", request.group_instance_id.value_or(client_id),
+                                                services.random.uuid().to_string()),
+                 .must_come_back_with_id = context.version >= kFirstVersionWithMemberIdRequired,
+                 .can_skip_assignment = context.version >= kFirstVersionWithSkippedAssignment};
+  for (const auto& protocol : request.protocols) {
+    join.protocols.push_back({std::string(protocol.name), to_owned(protocol.metadata)});
+  }
+  return join;
+}
+
+kafka::JoinGroupResponse to_response(const RequestContext& context, JoinAnswer answer) {
+  kafka::JoinGroupResponse response;
+  response.error_code = answer.error;
+  response.generation_id = answer.generation;
+  response.protocol_type = std::move(answer.protocol_type);
+  response.protocol_name = std::move(answer.protocol_name);
+  if (context.version < kFirstVersionWithNullableProtocol && !response.protocol_name) response.protocol_name = "";
+  response.leader = std::move(answer.leader);
+  response.skip_assignment = answer.skip_assignment;
+  response.member_id = std::move(answer.member_id);
+  for (JoinedMember& member : answer.members) {
+    response.members.push_back({.member_id = std::move(member.member_id),
+                                .group_instance_id = std::move(member.instance_id),
+                                .metadata = std::move(member.metadata)});
+  }
+  return response;
+}
+
+}  // namespace
+
+Task<Response> handle_join_group(const BrokerServices& services, const RequestContext& context,
+                                 kafka::WireReader& reader) {
+  kafka::JoinGroupRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  JoinAnswer refused{.error = group_access(services, context, Operation::read, request.group_id),
+                     .member_id = std::string(request.member_id)};
+  if (refused.error == ErrorCode::none) {
+    auto answer = co_await services.groups.ask<JoinAnswer>(
+        request.group_id,
+        [join = to_join(services, context, request)](GroupCoordinator& groups, Reply<JoinAnswer> reply,
+                                                     const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
+          groups.join(std::move(join), std::move(reply), time, outcome);
+        });
+    if (answer) co_return encode_reply(context, to_response(context, std::move(*answer)));
+    refused.error = answer.error().code();
+  }
+  co_return encode_reply(context, to_response(context, std::move(refused)));
+}
+
+}  // namespace naru

@@ -1,0 +1,100 @@
+// OffsetCommit: how far a group has come. Answered when that is durable.
+#include "broker/api_handlers.h"
+#include "broker/group_coordinators.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/group_words.h"
+#include "cluster_control/metadata_publisher.h"
+#include "kafka_protocol/messages/offset_commit_request.h"
+#include "kafka_protocol/messages/offset_commit_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithMemberEpochs = 9;
+constexpr int16_t kFirstVersionWithTopicIds = 10;
+
+using RequestTopic = kafka::OffsetCommitRequest::OffsetCommitRequestTopic;
+
+struct Topic {
+  ErrorCode error = ErrorCode::none;  // of all its partitions
+  const TopicMetadata* metadata = nullptr;
+};
+
+Topic find_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                 const RequestTopic& wanted) {
+  const bool by_id = context.version >= kFirstVersionWithTopicIds;
+  const TopicMetadata* topic = by_id ? image.find_topic(wanted.topic_id) : image.find_topic(wanted.name);
+  if (by_id && topic == nullptr) return {ErrorCode::unknown_topic_id};
+  const std::string_view name = by_id ? std::string_view(topic->name) : wanted.name;
+  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, name)) {
+    return {ErrorCode::topic_authorization_failed};
+  }
+  if (topic == nullptr) return {ErrorCode::unknown_topic_or_partition};
+  return {ErrorCode::none, topic};
+}
+
+// Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator, and `waiting`
+// says where each of its answers belongs.
+void sort_out(const BrokerServices& services, const RequestContext& context, const kafka::OffsetCommitRequest& request,
+              CommitOffsets& commit, kafka::OffsetCommitResponse& response,
+              std::vector<std::pair<size_t, size_t>>& waiting) {
+  const MetadataImagePtr image = services.metadata.current();
+  const ErrorCode group_error = group_access(services, context, Operation::read, request.group_id);
+  for (const RequestTopic& wanted : request.topics) {
+    auto& answered = response.topics.emplace_back();
+    answered.name = wanted.name;
+    answered.topic_id = wanted.topic_id;
+    const Topic topic =
+        group_error == ErrorCode::none ? find_topic(services, context, *image, wanted) : Topic{group_error};
+    for (const auto& entry : wanted.partitions) {
+      ErrorCode code = topic.error;
+      if (code == ErrorCode::none && topic.metadata->partition(entry.partition_index) == nullptr) {
+        code = ErrorCode::unknown_topic_or_partition;
+      }
+      answered.partitions.push_back({.partition_index = entry.partition_index, .error_code = code});
+      if (code != ErrorCode::none) continue;
+      waiting.emplace_back(response.topics.size() - 1, answered.partitions.size() - 1);
+      commit.entries.push_back({.partition = {topic.metadata->name, entry.partition_index},
+                                .topic_id = topic.metadata->id,
+                                .offset = entry.committed_offset,
+                                .leader_epoch = entry.committed_leader_epoch,
+                                .metadata = std::string(entry.committed_metadata.value_or(""))});
+    }
+  }
+}
+
+}  // namespace
+
+Task<Response> handle_offset_commit(const BrokerServices& services, const RequestContext& context,
+                                    kafka::WireReader& reader) {
+  kafka::OffsetCommitRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  CommitOffsets commit{.group_id = std::string(request.group_id),
+                       .member = {.member_id = std::string(request.member_id),
+                                  .instance_id = to_owned(request.group_instance_id),
+                                  .generation = request.generation_id_or_member_epoch},
+                       .retention = request.retention_time_ms >= 0
+                                        ? std::optional(Milliseconds(request.retention_time_ms))
+                                        : std::nullopt,
+                       .knows_member_epochs = context.version >= kFirstVersionWithMemberEpochs,
+                       .entries = {}};
+  kafka::OffsetCommitResponse response;
+  std::vector<std::pair<size_t, size_t>> waiting;
+  sort_out(services, context, request, commit, response, waiting);
+  if (!waiting.empty()) {
+    const auto answer = co_await services.groups.ask<CommitAnswer>(
+        request.group_id,
+        [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                                     CoordinatorOutcome& outcome) mutable {
+          groups.commit_offsets(std::move(commit), std::move(reply), time, outcome);
+        });
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      const auto [topic, partition] = waiting[i];
+      response.topics[topic].partitions[partition].error_code = answer ? answer->entries[i] : answer.error().code();
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru
