@@ -1,12 +1,18 @@
 // The coordinator of all groups whose names fall on one partition of __consumer_offsets.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "consumer_groups/classic_group.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_settings.h"
+#include "consumer_groups/group_step.h"
+#include "consumer_groups/group_store.h"
+#include "consumer_groups/offset_expiry.h"
 #include "consumer_groups/unread_records.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "coordinator_runtime/state_shard.h"
@@ -19,7 +25,6 @@ namespace naru {
 class GroupCoordinator final : public StateShard {
  public:
   explicit GroupCoordinator(GroupSettings settings);
-  ~GroupCoordinator() override;
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(GroupSettings settings);
@@ -56,6 +61,30 @@ class GroupCoordinator final : public StateShard {
   // What the broker tells: topics that are gone, and that it is time to look for offsets nobody needs any more.
   void topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+
+  // All that records have said so far: a shard that has applied the same records has the same.
+  const DurableGroups& durable_state() const { return store_.all(); }
+
+ private:
+  GroupStep step(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+    return {settings_, store_, timers_, time, outcome};
+  }
+  ClassicGroup* find_classic(std::string_view group_id);
+  // A group without a record that has nobody in it leaves nothing behind.
+  void forget_if_bare(const ClassicGroup& group);
+  void expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  ErrorCode admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  OffsetHolder holder_of(std::string_view group_id) const;
+  WallTimeMs expiry_clock(const CoordinatorTime& time) const;
+  void remove_empty_groups(CoordinatorOutcome& outcome);
+
+  GroupSettings settings_;
+  GroupStore store_;
+  // Every group that has a record or members; one that has only offsets is not here.
+  std::map<std::string, ClassicGroup, std::less<>> classic_;
+  GroupTimers timers_{MonotonicTime{}};
+  CoordinatorTime loaded_at_;
+  bool has_warned_of_unknown_records_ = false;
 };
 
 }  // namespace naru

@@ -1,0 +1,273 @@
+#include "consumer_groups/group_coordinator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "consumer_groups/classic_join.h"
+#include "consumer_groups/classic_membership.h"
+#include "consumer_groups/classic_rebalance.h"
+#include "consumer_groups/classic_sessions.h"
+#include "consumer_groups/group_description.h"
+#include "consumer_groups/group_offsets.h"
+#include "foundation/assert.h"
+#include "foundation/log.h"
+
+namespace naru {
+
+GroupCoordinator::GroupCoordinator(GroupSettings settings) : settings_(settings) {}
+
+void GroupCoordinator::set_settings(GroupSettings settings) {
+  settings_ = settings;
+}
+
+Status GroupCoordinator::apply(BytesView key, std::optional<BytesView> value) {
+  NARU_TRY_ASSIGN(const int16_t type, group_record_type(key));
+  if (GroupStore::knows(type)) return store_.apply(type, key, value);
+  if (!std::exchange(has_warned_of_unknown_records_, true)) {
+    log_warn("groups", "skipping records of type {} in __consumer_offsets, which this Naru does not know", type);
+  }
+  return {};
+}
+
+void GroupCoordinator::loaded(const CoordinatorTime& time) {
+  loaded_at_ = time;
+  CoordinatorOutcome outcome;
+  GroupStep now = step(time, outcome);
+  for (const auto& [id, stored] : store_.all().groups) {
+    ClassicGroup& group = classic_.emplace(id, ClassicGroup(id, stored)).first->second;
+    for (auto& [member_id, member] : group.members()) renew_session(group, member, now);
+  }
+  NARU_ASSERT(outcome.records.empty() && outcome.replies.empty(), "loading decides nothing");
+}
+
+void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) { expire_timer(timer, time, outcome); });
+}
+
+void GroupCoordinator::expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  ClassicGroup* group = find_classic(timer.group_id);
+  if (group == nullptr) return;
+  GroupStep now = step(time, outcome);
+  switch (timer.kind) {
+    case GroupTimer::Kind::session:
+      on_session_timer(*group, timer.member_id, now);
+      break;
+    case GroupTimer::Kind::awaited_member:
+      on_awaited_member_timer(*group, timer.member_id, now);
+      break;
+    case GroupTimer::Kind::rebalance:
+      on_rebalance_timer(*group, now);
+      break;
+    case GroupTimer::Kind::synchronization:
+      on_sync_timer(*group, now);
+      break;
+  }
+  forget_if_bare(*group);
+}
+
+std::optional<MonotonicTime> GroupCoordinator::next_deadline() const {
+  return timers_.next_deadline();
+}
+
+void GroupCoordinator::unload(const Status& reason) {
+  for (auto& [id, group] : classic_) abandon_parked(group, reason);
+  classic_.clear();
+}
+
+ClassicGroup* GroupCoordinator::find_classic(std::string_view group_id) {
+  const auto found = classic_.find(group_id);
+  return found == classic_.end() ? nullptr : &found->second;
+}
+
+void GroupCoordinator::forget_if_bare(const ClassicGroup& group) {
+  if (group.is_bare() && store_.find_group(group.id()) == nullptr) classic_.erase(classic_.find(group.id()));
+}
+
+void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const CoordinatorTime& time,
+                            CoordinatorOutcome& outcome) {
+  ErrorCode refused = check_join(request, settings_);
+  ClassicGroup* group = find_classic(request.group_id);
+  if (refused == ErrorCode::none && group == nullptr && !request.member_id.empty()) {
+    refused = ErrorCode::unknown_member_id;
+  }
+  if (refused != ErrorCode::none) {
+    outcome.answer(std::move(reply), JoinAnswer{.error = refused, .member_id = std::move(request.member_id)});
+    return;
+  }
+  if (group == nullptr) {
+    group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
+  }
+  constexpr Milliseconds kLongest(std::numeric_limits<int32_t>::max());
+  request.rebalance_timeout = std::clamp(request.rebalance_timeout, Milliseconds(0), kLongest);
+  GroupStep now = step(time, outcome);
+  join_classic_group(*group, std::move(request), std::move(reply), now);
+  forget_if_bare(*group);
+}
+
+void GroupCoordinator::sync(SyncGroup request, Reply<SyncAnswer> reply, const CoordinatorTime& time,
+                            CoordinatorOutcome& outcome) {
+  ClassicGroup* group = find_classic(request.group_id);
+  if (group == nullptr) {
+    const bool nameless = request.group_id.empty();
+    outcome.answer(std::move(reply), SyncAnswer{nameless ? ErrorCode::invalid_group_id : ErrorCode::unknown_member_id});
+    return;
+  }
+  GroupStep now = step(time, outcome);
+  sync_classic_group(*group, std::move(request), std::move(reply), now);
+}
+
+void GroupCoordinator::heartbeat(GroupHeartbeat request, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                                 CoordinatorOutcome& outcome) {
+  ErrorCode answer = request.group_id.empty() ? ErrorCode::invalid_group_id : ErrorCode::unknown_member_id;
+  if (ClassicGroup* group = find_classic(request.group_id)) {
+    GroupStep now = step(time, outcome);
+    answer = heartbeat_classic_group(*group, request.member, now);
+  }
+  outcome.answer(std::move(reply), answer);
+}
+
+void GroupCoordinator::leave(LeaveGroup request, Reply<LeaveAnswer> reply, const CoordinatorTime& time,
+                             CoordinatorOutcome& outcome) {
+  LeaveAnswer answer;
+  if (ClassicGroup* group = find_classic(request.group_id)) {
+    GroupStep now = step(time, outcome);
+    answer = leave_classic_group(*group, request.members, now);
+    forget_if_bare(*group);
+  } else {
+    if (request.group_id.empty()) answer.error = ErrorCode::invalid_group_id;
+    answer.members.assign(request.members.size(), ErrorCode::unknown_member_id);
+  }
+  outcome.answer(std::move(reply), std::move(answer));
+}
+
+ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time,
+                                            CoordinatorOutcome& outcome) {
+  if (!fits_record(request.group_id)) return ErrorCode::invalid_group_id;
+  if (ClassicGroup* group = find_classic(request.group_id)) {
+    GroupStep now = step(time, outcome);
+    return admit_commit(*group, request.member, now);
+  }
+  if (request.member.generation < 0) return ErrorCode::none;
+  // Nobody is in it, or it does not exist: whoever remembers a generation has to join again.
+  return store_.knows_group(request.group_id) ? ErrorCode::unknown_member_id : ErrorCode::illegal_generation;
+}
+
+void GroupCoordinator::commit_offsets(CommitOffsets request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome) {
+  CommitAnswer answer;
+  if (const ErrorCode refused = admit_commit_of(request, time, outcome); refused != ErrorCode::none) {
+    answer.entries.assign(request.entries.size(), refused);
+  } else {
+    GroupStep now = step(time, outcome);
+    answer = store_offsets(request, now);
+  }
+  outcome.answer(std::move(reply), std::move(answer));
+}
+
+void GroupCoordinator::fetch_offsets(FetchOffsets request, Reply<FetchOffsetsAnswer> reply, const CoordinatorTime&,
+                                     CoordinatorOutcome& outcome) {
+  outcome.answer(std::move(reply), read_offsets(request, store_));
+}
+
+void GroupCoordinator::delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply,
+                                      const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  const ClassicGroup* group = find_classic(request.group_id);
+  DeleteOffsetsAnswer answer{.error = ErrorCode::group_id_not_found};
+  if (group != nullptr || store_.knows_group(request.group_id)) {
+    GroupStep now = step(time, outcome);
+    answer = remove_offsets(request, group, now);
+  }
+  outcome.answer(std::move(reply), std::move(answer));
+}
+
+void GroupCoordinator::list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime&,
+                                   CoordinatorOutcome& outcome) {
+  std::map<std::string_view, ListedGroup> listed;
+  for (const auto& [id, offsets] : store_.all().offsets) listed.emplace(id, listed_simple_group(id));
+  for (const auto& [id, group] : classic_) listed.insert_or_assign(id, listed_classic_group(group));
+  std::vector<ListedGroup> answer;
+  answer.reserve(listed.size());
+  for (auto& [id, group] : listed) answer.push_back(std::move(group));
+  outcome.answer(std::move(reply), std::move(answer));
+}
+
+void GroupCoordinator::describe_group(std::string group_id, Reply<DescribedGroup> reply, const CoordinatorTime&,
+                                      CoordinatorOutcome& outcome) {
+  const ClassicGroup* group = find_classic(group_id);
+  DescribedGroup answer;
+  if (group != nullptr) {
+    answer = described_classic_group(*group);
+  } else {
+    answer = described_simple_group(group_id);
+    if (!store_.knows_group(group_id)) {
+      answer.error = ErrorCode::group_id_not_found;
+      answer.state = "Dead";
+    }
+  }
+  outcome.answer(std::move(reply), std::move(answer));
+}
+
+void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                                    CoordinatorOutcome& outcome) {
+  ErrorCode answer = ErrorCode::none;
+  const ClassicGroup* group = find_classic(group_id);
+  if (group != nullptr && !group->is(ClassicState::empty)) {
+    answer = ErrorCode::non_empty_group;
+  } else if (group == nullptr && !store_.knows_group(group_id)) {
+    answer = ErrorCode::group_id_not_found;
+  } else {
+    GroupStep now = step(time, outcome);
+    remove_all_offsets(group_id, now);
+    if (store_.find_group(group_id) != nullptr) store_.emit(group_record(group_id, nullptr), outcome);
+    if (group != nullptr) classic_.erase(classic_.find(group_id));
+  }
+  outcome.answer(std::move(reply), answer);
+}
+
+void GroupCoordinator::topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome) {
+  GroupStep now = step(time, outcome);
+  remove_offsets_of_topics(names, now);
+}
+
+OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {
+  const auto found = classic_.find(group_id);
+  if (found == classic_.end()) return {};
+  const ClassicGroup& group = found->second;
+  if (!group.is_bare()) return {.has_members = true};
+  if (group.state_since() < 0) return {};
+  return {.empty_since = group.state_since()};
+}
+
+// A clock that is set forward while we run must not cost anybody his offsets: since loading, the monotonic one counts.
+WallTimeMs GroupCoordinator::expiry_clock(const CoordinatorTime& time) const {
+  const auto since_loading = std::chrono::duration_cast<Milliseconds>(time.now - loaded_at_.now);
+  return std::min(time.wall_ms, loaded_at_.wall_ms + since_loading.count());
+}
+
+void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome) {
+  const WallTimeMs now = expiry_clock(time);
+  std::vector<OffsetKey> expired;
+  for (const auto& [group_id, offsets] : store_.all().offsets) {
+    auto partitions = expired_offsets(offsets, holder_of(group_id), unread, settings_.offsets_retention, now);
+    for (GroupPartition& partition : partitions) expired.push_back({group_id, std::move(partition)});
+  }
+  for (const OffsetKey& key : expired) store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
+  remove_empty_groups(outcome);
+}
+
+void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
+  std::vector<std::string> empty;
+  for (const auto& [id, group] : classic_) {
+    if (group.is_bare() && store_.offsets_of(id).empty()) empty.push_back(id);
+  }
+  for (const std::string& id : empty) {
+    store_.emit(group_record(id, nullptr), outcome);
+    classic_.erase(id);
+  }
+}
+
+}  // namespace naru

@@ -1,0 +1,41 @@
+#include "consumer_groups/subscribed_topics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kafka_protocol/messages/consumer_protocol_subscription.h"
+#include "kafka_protocol/wire_reader.h"
+
+namespace naru {
+namespace {
+
+kafka::ConsumerProtocolSubscription parse_subscription(BytesView metadata) {
+  using Subscription = kafka::ConsumerProtocolSubscription;
+  kafka::WireReader reader(metadata, Subscription::kName);
+  int16_t version = 0;
+  reader.read<int16_t>(version);
+  if (!reader.ok() || version < 0) return {};
+  Subscription subscription;
+  kafka::decode(reader, subscription, std::min(version, Subscription::kMaxVersion));
+  // What newer versions add stands behind what we know, so that a rest is no error.
+  if (!reader.ok()) return {};
+  return subscription;
+}
+
+}  // namespace
+
+std::set<std::string> subscribed_topics(const ClassicGroup& group) {
+  std::set<std::string> topics;
+  if (group.protocol_type() != kConsumerProtocolType) return topics;
+  for (const auto& [id, member] : group.members()) {
+    // Before the first generation no protocol is chosen: whatever a member names counts.
+    for (const GroupProtocol& protocol : member.protocols) {
+      if (group.protocol() && protocol.name != *group.protocol()) continue;
+      auto subscription = parse_subscription(protocol.metadata);
+      for (std::string& topic : subscription.topics) topics.insert(std::move(topic));
+    }
+  }
+  return topics;
+}
+
+}  // namespace naru

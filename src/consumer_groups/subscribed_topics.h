@@ -1,0 +1,16 @@
+// Which topics the members of a classic group of consumers read, as far as their metadata can be understood.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "consumer_groups/classic_group.h"
+
+namespace naru {
+
+inline constexpr std::string_view kConsumerProtocolType = "consumer";
+
+// Metadata belongs to the clients. Newer versions are read as far as they are known; of garbage nothing is known.
+std::set<std::string> subscribed_topics(const ClassicGroup& group);
+
+}  // namespace naru
