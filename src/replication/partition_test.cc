@@ -8,39 +8,13 @@
 #include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
+#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
 constexpr Uuid kTopic{3, 4};
 constexpr ProducerId kProducer{77};
-
-// Keeps what was asked for until the test lets it happen.
-class ManualDurability final : public DurabilityService {
- public:
-  void make_durable(std::shared_ptr<DurableLog> log, Offset) override {
-    ++asked;
-    log_ = std::move(log);
-  }
-  void make_durable(std::shared_ptr<DurableLog> log, const StoredBatch& batch) override {
-    make_durable(std::move(log), batch.end_offset);
-  }
-  bool sync_lazily(std::shared_ptr<DurableLog>) override { return false; }
-  void closed(DurableLog&) override {}
-  void sync() {
-    SyncWork work = log_->log().begin_sync();
-    const Status performed = work.perform();
-    ASSERT_TRUE(log_->log().finish_sync(std::move(work), performed).ok());
-    log_->on_file_sync_ended(true);
-    log_->on_durable(log_->log().durable_end());
-  }
-  void fail() { log_->on_sync_failed(Status(ErrorCode::disk_full)); }
-
-  int asked = 0;
-
- private:
-  std::shared_ptr<DurableLog> log_;
-};
 
 class IdempotentAppends : public testing::Test {
  protected:

@@ -1,0 +1,275 @@
+// A shard of words, on a partition whose syncs happen when the test says so.
+#include "coordinator_runtime/coordinator_shard.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <string>
+
+#include "coordinator_runtime/coordinator_runtime.h"
+#include "log_storage/partition_folder.h"
+#include "platform/simulated/simulated_world.h"
+#include "replication/partition_testing.h"
+
+namespace naru {
+namespace {
+
+constexpr Uuid kTopic{3, 4};
+
+// Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said.
+class Words final : public StateShard {
+ public:
+  Status apply(BytesView key, std::optional<BytesView> value) override {
+    const std::string word(as_text(key));
+    if (word == "gibberish") return Status(ErrorCode::corrupt_data, "gibberish");
+    if (value) {
+      said_[word] = as_text(*value);
+    } else {
+      said_.erase(word);
+    }
+    return Status();
+  }
+  void loaded(const CoordinatorTime&) override {}
+  void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) override {
+    if (!alarm_ || time.now < *alarm_) return;
+    alarm_.reset();
+    emit("alarm", "rang", outcome);
+  }
+  std::optional<MonotonicTime> next_deadline() const override { return alarm_; }
+  void unload(const Status& reason) override {
+    for (auto& [word, reply] : waiting_) reply(failure(reason));
+    waiting_.clear();
+  }
+
+  void say(std::string_view word, std::string_view value, Reply<std::string> reply, CoordinatorOutcome& outcome) {
+    emit(word, value, outcome);
+    outcome.answer<std::string>(std::move(reply), std::string(value));
+  }
+  void look(const std::string& word, Reply<std::string> reply, CoordinatorOutcome& outcome) {
+    const auto found = said_.find(word);
+    outcome.answer<std::string>(std::move(reply), found == said_.end() ? "" : found->second);
+  }
+  void wait(const std::string& word, Reply<std::string> reply) { waiting_.emplace(word, std::move(reply)); }
+  void set_alarm(MonotonicTime at) { alarm_ = at; }
+
+ private:
+  static std::string_view as_text(BytesView bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  void emit(std::string_view word, std::string_view value, CoordinatorOutcome& outcome) {
+    ASSERT_TRUE(apply(as_bytes(word), as_bytes(value)).ok());
+    const auto own = [](std::string_view text) { return Bytes(as_bytes(text).begin(), as_bytes(text).end()); };
+    outcome.records.push_back({own(word), own(value)});
+  }
+
+  std::map<std::string, std::string> said_;
+  std::map<std::string, Reply<std::string>> waiting_;
+  std::optional<MonotonicTime> alarm_;
+};
+
+class CoordinatorShardTest : public testing::Test, public StateShardFactory {
+ protected:
+  ~CoordinatorShardTest() override { stop(); }
+
+  // Opens the partition and begins to load the shard; nothing runs before the world does.
+  void open() {
+    const TopicConfig config = resolve_topic_config(*make_broker_config({}), {});
+    if (!*node.disk().exists("/t-0")) {
+      ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
+      ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
+    }
+    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0",
+                                     log_config_of(config), {.topic_id = kTopic});
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    const Seams seams = process->seams();
+    partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
+                                            BrokerId(1), LeaderEpoch(0), config,
+                                            PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    metrics.emplace_back();
+    runtime = std::make_unique<CoordinatorRuntime>("t", *this, seams.clock, seams.scheduler, metrics.back());
+    runtime->serve(partition);
+    shard = runtime->shard(PartitionIndex(0));
+  }
+  void open_and_load() {
+    open();
+    world.run_until_idle();
+  }
+  void stop() {
+    if (!runtime) return;
+    // What is on its way, and what was gathered behind it.
+    for (int i = 0; i < 2 && durability.asked > 0; ++i) sync();
+    world.run_task(runtime->stop());
+    runtime.reset();
+  }
+
+  struct Answer {
+    std::optional<Result<std::string>> value;
+    std::string text() const {
+      if (!value) return "(nothing)";
+      return *value ? **value : std::string(describe(value->error().code()).name);
+    }
+  };
+  // What becomes of a step: its answer, or the code with which it was refused.
+  template <class Run>
+  std::shared_ptr<Answer> step(Run run) {
+    const auto answer = std::make_shared<Answer>();
+    const auto shown = [answer](Result<std::string> value) {
+      EXPECT_FALSE(answer->value.has_value()) << "answered twice";
+      answer->value = std::move(value);
+    };
+    shard->run({.run =
+                    [run, shown](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+                      run(static_cast<Words&>(state), Reply<std::string>(shown), time, outcome);
+                    },
+                .refuse = [shown](const Status& why) { shown(failure(why)); }});
+    return answer;
+  }
+  std::shared_ptr<Answer> say(std::string word, std::string value) {
+    return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+      words.say(word, value, std::move(reply), outcome);
+    });
+  }
+  std::shared_ptr<Answer> look(std::string word) {
+    return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+      words.look(word, std::move(reply), outcome);
+    });
+  }
+  void sync() {
+    durability.sync();
+    world.run_for(1ms);
+  }
+
+  SimulatedWorld world{1};
+  SimulatedNode& node = world.add_node("broker");
+  std::unique_ptr<SimulatedProcess> process = node.start();
+  std::deque<OpenFiles> open_files;  // one for each life of the partition
+  MetricsRegistry partition_metrics;
+  UnsyncedLogs unsynced_logs{{.sync_beyond = 100, .full = 200}, partition_metrics};
+  ManualDurability durability;
+  std::shared_ptr<Partition> partition;
+  std::deque<MetricsRegistry> metrics;
+  std::unique_ptr<CoordinatorRuntime> runtime;
+  std::shared_ptr<CoordinatorShard> shard;
+
+ private:
+  std::unique_ptr<StateShard> make() override { return std::make_unique<Words>(); }
+  void loaded(StateShard&, const CoordinatorTime&, CoordinatorOutcome&) override {}
+};
+
+TEST_F(CoordinatorShardTest, AnAnswerLeavesWhenItsRecordsAreDurable) {
+  open_and_load();
+  const auto answer = say("a", "1");
+  world.run_for(1s);
+  EXPECT_EQ(answer->text(), "(nothing)");
+  sync();
+  EXPECT_EQ(answer->text(), "1");
+}
+
+TEST_F(CoordinatorShardTest, WhoOnlyLooksIsNotToldWhatACrashCouldTakeBack) {
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "");
+  say("a", "1");
+  const auto seen = look("a");
+  world.run_for(1s);
+  EXPECT_EQ(seen->text(), "(nothing)");
+  sync();
+  EXPECT_EQ(seen->text(), "1");
+  EXPECT_EQ(look("a")->text(), "1");
+}
+
+TEST_F(CoordinatorShardTest, StepsThatComeDuringASyncShareTheNextOne) {
+  open_and_load();
+  const auto first = say("a", "0");
+  std::vector<std::shared_ptr<Answer>> others;
+  for (int i = 1; i <= 100; ++i) others.push_back(say("a", std::to_string(i)));
+  EXPECT_EQ(durability.asked, 1);
+  sync();
+  EXPECT_EQ(first->text(), "0");
+  EXPECT_EQ(others.front()->text(), "(nothing)");
+  EXPECT_EQ(durability.asked, 2);
+  sync();
+  for (int i = 1; i <= 100; ++i) EXPECT_EQ(others[static_cast<size_t>(i) - 1]->text(), std::to_string(i));
+}
+
+TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {
+  open_and_load();
+  for (int i = 0; i < 1000; ++i) {
+    say("word" + std::to_string(i % 7), std::to_string(i));
+    if (i % 10 == 0) sync();
+  }
+  sync();
+  stop();
+  open();
+  EXPECT_EQ(look("word6")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  world.run_until_idle();
+  EXPECT_EQ(look("word6")->text(), "993");  // the last number below 1000 that is 6 more than a multiple of 7
+}
+
+TEST_F(CoordinatorShardTest, AfterAFailedWriteTheStateIsWhatTheLogSays) {
+  open_and_load();
+  say("a", "old");
+  sync();
+  const auto waiting = step([](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome&) {
+    words.wait("b", std::move(reply));
+  });
+  node.disk().set_capacity(0);
+  const auto lost = say("a", "new");
+  EXPECT_EQ(lost->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(waiting->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  node.disk().set_capacity(1 << 30);
+  world.run_for(2s);
+  EXPECT_EQ(look("a")->text(), "old");
+  const auto again = say("a", "new");
+  sync();
+  EXPECT_EQ(again->text(), "new");
+}
+
+TEST_F(CoordinatorShardTest, WhenItStopsWhatIsOnItsWayIsAnsweredAndEverybodyElseIsSentAway) {
+  open_and_load();
+  const auto waiting = step([](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome&) {
+    words.wait("b", std::move(reply));
+  });
+  const auto on_its_way = say("a", "1");
+  const auto gathered = say("a", "2");
+  world.run_task(shard->stop());
+  EXPECT_EQ(waiting->text(), "NOT_COORDINATOR");
+  EXPECT_EQ(gathered->text(), "NOT_COORDINATOR");
+  EXPECT_EQ(on_its_way->text(), "(nothing)");
+  sync();
+  EXPECT_EQ(on_its_way->text(), "1");
+  EXPECT_EQ(look("a")->text(), "NOT_COORDINATOR");
+}
+
+TEST_F(CoordinatorShardTest, TimersAreStepsToo) {
+  open_and_load();
+  const MonotonicTime at = process->seams().clock.now() + 10s;
+  step([at](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+    words.set_alarm(at);
+    outcome.answer<std::string>(std::move(reply), "");
+  });
+  world.run_for(9s);
+  EXPECT_EQ(look("alarm")->text(), "");
+  world.run_for(2s);
+  EXPECT_EQ(durability.asked, 1);
+  sync();
+  EXPECT_EQ(look("alarm")->text(), "rang");
+}
+
+TEST_F(CoordinatorShardTest, ALogThatCannotBeUnderstoodIsNotServed) {
+  open_and_load();
+  shard->run({.run =
+                  [](StateShard&, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+                    const BytesView key = as_bytes(std::string_view("gibberish"));
+                    outcome.records.push_back({Bytes(key.begin(), key.end()), std::nullopt});
+                  },
+              .refuse = [](const Status&) {}});
+  sync();
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_NOT_AVAILABLE");
+}
+
+}  // namespace
+}  // namespace naru
