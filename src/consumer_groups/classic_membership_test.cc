@@ -28,6 +28,18 @@ TEST(ClassicSync, FollowersWaitForTheLeaderAndWhoIsLeftOutGetsNothing) {
   EXPECT_EQ(test.coordinator->durable_state().groups.at("g").members.size(), 3);
 }
 
+TEST(ClassicSync, WhoHadSomethingInTheLastGenerationAndIsLeftOutInThisOneHasNothing) {
+  TestCoordinator test;
+  form_group(test, "g", {joining("g", "m1"), joining("g", "m2")});
+  test.join(joining("g", "m3"));
+  test.join(rejoining("g", "m1"));
+  test.join(rejoining("g", "m2"));
+  const auto second = test.sync(syncing("g", "m2", 2));
+  test.sync(syncing("g", "m1", 2, {"m1", "m3"}));
+  EXPECT_EQ(second.value().error, ErrorCode::none);
+  EXPECT_EQ(second.value().assignment, Bytes());
+}
+
 TEST(ClassicSync, AnswersLeaveOnlyWithTheRecordThatTheyRestOn) {
   TestCoordinator test({.initial_rebalance_delay = 0ms});
   test.join(joining("g", "m1"));
