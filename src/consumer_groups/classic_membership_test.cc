@@ -123,6 +123,23 @@ TEST(ClassicSync, WhoNeverSyncsIsDroppedAfterTheRebalanceTimeoutThoughItHasABeat
   EXPECT_EQ(leader.value().leader, "m2");
 }
 
+TEST(ClassicSync, TheTimeToSyncBeginsAnewWithEveryGeneration) {
+  TestCoordinator test({.initial_rebalance_delay = 0ms});
+  JoinGroup patient = joining("g", "m1");
+  patient.session_timeout = 5min;
+  test.join(patient);
+  test.advance(50s);
+  JoinGroup second = patient;
+  second.fresh_member_id = "m2";
+  test.join(second);
+  patient.member_id = "m1";
+  EXPECT_EQ(test.join(patient).value().generation, 2);
+  test.advance(59s);
+  EXPECT_EQ(test.describe("g").members.size(), 2) << "the first generation's time is over, the second's is not";
+  test.advance(1s);
+  EXPECT_EQ(test.describe("g").state, "Empty");
+}
+
 TEST(ClassicSync, AStableGroupDropsWhoNeverAskedForItsAssignment) {
   TestCoordinator test;
   test.join(joining("g", "m1"));
