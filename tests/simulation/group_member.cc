@@ -183,7 +183,8 @@ Task<GroupMember::Next> GroupMember::act() {
   Random& random = context_.seams.random;
   if (random.one_in(25)) {  // longer than the session: a member that does not know that it is one no more
     ignore(co_await sleep_until(context_.seams.scheduler, context_.seams.clock.now() + 3s));
-    co_return co_await commit();
+    if (owned_.empty()) co_return Next::go_on;
+    co_return co_await commit(owned_.front(), generation_);
   }
   if (random.one_in(25)) {
     co_await leave();
@@ -194,8 +195,10 @@ Task<GroupMember::Next> GroupMember::act() {
     begin_anew();
     co_return Next::reconnect;
   }
-  if (random.one_in(2)) co_return co_await commit();
-  co_return co_await heartbeat();
+  if (owned_.empty() || random.one_in(2)) co_return co_await heartbeat();
+  // Now and then as of a generation that is over, as a commit that was on its way for long would come.
+  Owned& owned = owned_[random.below(owned_.size())];
+  co_return co_await commit(owned, random.one_in(10) ? generation_ - 1 : generation_);
 }
 
 Task<GroupMember::Next> GroupMember::heartbeat() {
@@ -208,25 +211,24 @@ Task<GroupMember::Next> GroupMember::heartbeat() {
   co_return beaten ? after(beaten->error_code) : Next::reconnect;
 }
 
-Task<GroupMember::Next> GroupMember::commit() {
-  if (owned_.empty()) co_return co_await heartbeat();
-  Owned& owned = owned_[context_.seams.random.below(owned_.size())];
+Task<GroupMember::Next> GroupMember::commit(Owned& owned, int32_t generation) {
   const Offset offset = owned.next + static_cast<int64_t>(1 + context_.seams.random.below(10));
   kafka::OffsetCommitRequest request;
   request.group_id = group_;
-  request.generation_id_or_member_epoch = generation_;
+  request.generation_id_or_member_epoch = generation;
   request.member_id = member_id_;
   if (instance_id_) request.group_instance_id = *instance_id_;
   request.topics.push_back({.name = owned.partition.first});
   request.topics.back().partitions.push_back(
       {.partition_index = owned.partition.second, .committed_offset = offset, .committed_metadata = "simulated"});
-  const auto known = context_.history.known(claim(), owned.partition);
-  context_.history.commit_sent(claim(), owned.partition, offset);
+  const GroupHistory::Claim claimed{group_, member_id_, generation};
+  const auto known = context_.history.known(claimed, owned.partition);
+  context_.history.commit_sent(claimed, owned.partition, offset);
   owned.next = offset;  // whatever comes of it, the next one is larger
   const auto committed = co_await client_->call<kafka::OffsetCommitResponse>(request, kCommitVersion, kCallTimeout);
   if (!committed) co_return Next::reconnect;
   const ErrorCode error = committed->topics.at(0).partitions.at(0).error_code;
-  if (error == ErrorCode::none) context_.history.commit_acknowledged(claim(), owned.partition, offset, known);
+  if (error == ErrorCode::none) context_.history.commit_acknowledged(claimed, owned.partition, offset, known);
   co_return after(error);
 }
 

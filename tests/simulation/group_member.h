@@ -39,6 +39,10 @@ class GroupMember {
 
  private:
   using Client = std::shared_ptr<KafkaClient>;
+  struct Owned {
+    PartitionName partition;
+    Offset next;
+  };
   enum class Next : uint8_t { go_on, join_again, reconnect };
 
   Task<void> pause(Duration longest);
@@ -48,7 +52,7 @@ class GroupMember {
   Task<bool> fetch_offsets();
   Task<Next> act();
   Task<Next> heartbeat();
-  Task<Next> commit();
+  Task<Next> commit(Owned& owned, int32_t generation);
   Task<void> leave();
   Next after(ErrorCode error);
   void begin_anew() { member_id_.clear(); }
@@ -61,10 +65,6 @@ class GroupMember {
   std::string member_id_;
   int32_t generation_ = -1;
   std::vector<std::string> members_;  // for the leader
-  struct Owned {
-    PartitionName partition;
-    Offset next;
-  };
   std::vector<Owned> owned_;
 };
 
