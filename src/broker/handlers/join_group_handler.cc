@@ -74,6 +74,7 @@ Task<Response> handle_join_group(const BrokerServices& services, const RequestCo
                                                      const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
           groups.join(std::move(join), std::move(reply), time, outcome);
         });
+    context.times.skip_wait(services.clock.now());  // for the other members
     if (answer) co_return encode_reply(context, to_response(context, std::move(*answer)));
     refused.error = answer.error().code();
   }

@@ -83,6 +83,7 @@ Task<Response> handle_offset_commit(const BrokerServices& services, const Reques
   std::vector<std::pair<size_t, size_t>> waiting;
   sort_out(services, context, request, commit, response, waiting);
   if (!waiting.empty()) {
+    context.times.mark(RequestStage::handled, services.clock.now());
     const auto answer = co_await services.groups.ask<CommitAnswer>(
         request.group_id,
         [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,

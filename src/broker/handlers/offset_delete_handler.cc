@@ -14,14 +14,18 @@ namespace {
 std::vector<GroupPartition> sort_out(const BrokerServices& services, const RequestContext& context,
                                      const kafka::OffsetDeleteRequest& request, kafka::OffsetDeleteResponse& response,
                                      std::vector<std::pair<size_t, size_t>>& waiting) {
+  const MetadataImagePtr image = services.metadata.current();
   std::vector<GroupPartition> partitions;
   for (const auto& topic : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
-    const ErrorCode error = services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic.name)
-                                ? ErrorCode::none
-                                : ErrorCode::topic_authorization_failed;
+    const bool allowed = services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic.name);
+    const TopicMetadata* known = image->find_topic(topic.name);
     for (const auto& partition : topic.partitions) {
+      ErrorCode error = allowed ? ErrorCode::none : ErrorCode::topic_authorization_failed;
+      if (allowed && (known == nullptr || known->partition(partition.partition_index) == nullptr)) {
+        error = ErrorCode::unknown_topic_or_partition;
+      }
       answered.partitions.push_back({.partition_index = partition.partition_index, .error_code = error});
       if (error != ErrorCode::none) continue;
       partitions.push_back({std::string(topic.name), partition.partition_index});

@@ -38,6 +38,7 @@ Task<Response> handle_sync_group(const BrokerServices& services, const RequestCo
                                                     const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
           groups.sync(std::move(sync), std::move(reply), time, outcome);
         });
+    context.times.skip_wait(services.clock.now());  // for the leader
     response.error_code = answer ? answer->error : answer.error().code();
     if (answer) {
       response.protocol_type = std::move(answer->protocol_type);
