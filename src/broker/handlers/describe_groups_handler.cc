@@ -1,4 +1,6 @@
 // DescribeGroups: state and members of classic groups.
+#include <set>
+
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
@@ -46,7 +48,9 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   kafka::DescribeGroupsResponse response;
+  std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
   for (const std::string_view group_id : request.groups) {
+    if (!answered.insert(group_id).second) continue;
     Group& group = response.groups.emplace_back();
     group.group_id = group_id;
     group.error_code = group_access(services, context, Operation::describe, group_id);

@@ -1,4 +1,6 @@
 // FindCoordinator: which broker a group's or a transaction's requests go to.
+#include <set>
+
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
@@ -65,7 +67,9 @@ Task<Response> handle_find_coordinator(const BrokerServices& services, const Req
 
   kafka::FindCoordinatorResponse response;
   if (context.version >= kFirstVersionWithSeveralKeys) {
+    std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
     for (const std::string_view key : request.coordinator_keys) {
+      if (!answered.insert(key).second) continue;
       response.coordinators.push_back(co_await find(services, context, request.key_type, key));
     }
     co_return encode_reply(context, response);

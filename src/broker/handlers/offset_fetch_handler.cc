@@ -1,4 +1,7 @@
-// OffsetFetch: how far groups have come.
+// OffsetFetch: how far groups have come. Each group and partition is answered once, however often it is named: a short
+// request must not have an answer of gigabytes.
+#include <set>
+
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
@@ -72,6 +75,7 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
                     .places = {}};
   if (!wanted.topics) return question;
   question.fetch.partitions.emplace();
+  std::set<std::pair<std::string_view, PartitionIndex>> asked;
   for (const auto& topic : *wanted.topics) {
     ResponseTopic& answered = group.topics.emplace_back();
     answered.name = topic.name;
@@ -82,6 +86,7 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
     const ErrorCode error = problem_with(services, context, known, name);
     for (const int32_t number : topic.partition_indexes) {
       const PartitionIndex index(number);
+      if (!asked.emplace(name, index).second) continue;
       answered.partitions.push_back(no_offset(index, error));
       if (error != ErrorCode::none) continue;
       question.fetch.partitions->push_back({std::string(name), index});
@@ -171,7 +176,9 @@ Task<Response> handle_offset_fetch(const BrokerServices& services, const Request
 
   kafka::OffsetFetchResponse response;
   const auto wanted = groups_of(context, request);
+  std::set<std::string_view> answered;
   for (const RequestGroup& group : wanted) {
+    if (!answered.insert(group.group_id).second) continue;
     response.groups.push_back(co_await fetch_group(services, context, group, request.require_stable));
   }
   if (context.version < kFirstVersionWithSeveralGroups) {
