@@ -11,6 +11,14 @@
 namespace naru {
 namespace {
 
+// A batch is never larger than a segment, and a group is one record.
+size_t batch_bytes_max(const GroupsConfig& config) {
+  return std::min<size_t>(1 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
+}
+size_t group_bytes_max(const GroupsConfig& config) {
+  return std::min<size_t>(8 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
+}
+
 GroupSettings settings_of(const GroupsConfig& config) {
   return {.initial_rebalance_delay = config.initial_rebalance_delay,
           .session_timeout_min = config.min_session_timeout,
@@ -18,7 +26,8 @@ GroupSettings settings_of(const GroupsConfig& config) {
           .size_max = config.max_size,
           .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
           .offsets_retention = config.offsets_retention,
-          .offsets_retention_check_interval = config.offsets_retention_check_interval};
+          .offsets_retention_check_interval = config.offsets_retention_check_interval,
+          .group_bytes_max = group_bytes_max(config)};
 }
 
 NewTopic offsets_topic(const GroupsConfig& config) {
@@ -76,7 +85,8 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
       config_(config),
       hosted_(hosted),
       metadata_(metadata),
-      runtime_(std::string(kOffsetsTopic), *this, seams.clock, seams.scheduler, metrics),
+      runtime_(std::string(kOffsetsTopic), *this, {seams.clock, seams.scheduler, metrics},
+               batch_bytes_max(config.groups)),
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make() {

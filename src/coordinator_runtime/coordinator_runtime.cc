@@ -4,12 +4,16 @@
 
 namespace naru {
 
-CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, const Clock& clock,
-                                       Scheduler& scheduler, MetricsRegistry& metrics)
+CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts,
+                                       size_t batch_max_bytes)
     : topic_(std::move(topic)),
       factory_(factory),
-      metrics_(metrics, topic_),
-      services_{.clock = clock, .scheduler = scheduler, .metrics = metrics_, .tasks = tasks_} {}
+      metrics_(parts.metrics, topic_),
+      services_{.clock = parts.clock,
+                .scheduler = parts.scheduler,
+                .metrics = metrics_,
+                .tasks = tasks_,
+                .batch_max_bytes = batch_max_bytes} {}
 
 void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
   const auto shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);

@@ -24,9 +24,13 @@ namespace naru {
 // Thread-safe, but for serve(), give_up() and stop(): one at a time.
 class CoordinatorRuntime {
  public:
-  // `factory` outlives it.
-  CoordinatorRuntime(std::string topic, StateShardFactory& factory, const Clock& clock, Scheduler& scheduler,
-                     MetricsRegistry& metrics);
+  struct Parts {
+    const Clock& clock;
+    Scheduler& scheduler;
+    MetricsRegistry& metrics;
+  };
+  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single records are.
+  CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts, size_t batch_max_bytes);
 
   const std::string& topic() const { return topic_; }
 

@@ -21,12 +21,39 @@ constexpr size_t kGatheredMaxBytes = 16 << 20;
 // A disk that is full now is so for a while.
 constexpr Duration kReloadDelay = 1s;
 
+using Records = std::vector<CoordinatorRecord>;
+
 size_t size_of(const CoordinatorRecord& record) {
   constexpr size_t kOverhead = 32;
   return kOverhead + record.key.size() + (record.value ? record.value->size() : 0);
 }
 
-Result<AppendRequest> append_request(const std::vector<CoordinatorRecord>& records, WallTimeMs now) {
+size_t size_of(const Records& records) {
+  size_t bytes = 0;
+  for (const CoordinatorRecord& record : records) bytes += size_of(record);
+  return bytes;
+}
+
+// Steps one after the other, each in one batch if it fits.
+std::vector<Records> batches_of(std::vector<Records> steps, size_t max_bytes) {
+  std::vector<Records> batches(1);
+  size_t bytes = 0;
+  const auto begin_batch = [&] {
+    if (!batches.back().empty()) batches.emplace_back();
+    bytes = 0;
+  };
+  for (Records& step : steps) {
+    if (bytes + size_of(step) > max_bytes) begin_batch();
+    for (CoordinatorRecord& record : step) {
+      if (bytes + size_of(record) > max_bytes) begin_batch();
+      bytes += size_of(record);
+      batches.back().push_back(std::move(record));
+    }
+  }
+  return batches;
+}
+
+Result<AppendRequest> append_request(const Records& records, WallTimeMs now) {
   BatchBuilder builder;
   for (const CoordinatorRecord& record : records) {
     builder.add({.timestamp = now,
@@ -142,14 +169,12 @@ void CoordinatorShard::decide(Decide&& decide) {
 }
 
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
-  if (outcome.records.empty() && gathered_.records.empty() && !writing_) {
+  if (outcome.records.empty() && gathered_.steps.empty() && !writing_) {
     tell(std::move(outcome.replies), Status());
     return;
   }
-  for (CoordinatorRecord& record : outcome.records) {
-    gathered_.bytes += size_of(record);
-    gathered_.records.push_back(std::move(record));
-  }
+  gathered_.bytes += size_of(outcome.records);
+  if (!outcome.records.empty()) gathered_.steps.push_back(std::move(outcome.records));
   std::ranges::move(outcome.replies, std::back_inserter(gathered_.replies));
   if (!writing_) write_gathered();
 }
@@ -157,31 +182,34 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
 // --- Writing ---------------------------------------------------------------------------------------------------------
 
 void CoordinatorShard::write_gathered() {
-  Batch batch = std::exchange(gathered_, {});
-  if (batch.records.empty()) {
-    tell(std::move(batch.replies), Status());
+  Gathered gathered = std::exchange(gathered_, {});
+  if (gathered.steps.empty()) {
+    tell(std::move(gathered.replies), Status());
     return;
   }
-  writing_ = std::move(batch.replies);
-  services_.tasks.spawn(write(shared_from_this(), std::move(batch.records)));
+  writing_ = std::move(gathered.replies);
+  services_.tasks.spawn(write(shared_from_this(), std::move(gathered.steps)));
 }
 
-Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<CoordinatorRecord> records) {
+Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> steps) {
   const MonotonicTime begun = services_.clock.now();
+  const std::vector<Records> batches = batches_of(std::move(steps), services_.batch_max_bytes);
+  const auto group = std::make_shared<AppendGroup>(batches.size());
+  for (size_t i = 0; i < batches.size(); ++i) {
+    auto request = append_request(batches[i], services_.clock.wall_now_ms());
+    if (request) {
+      partition_->append(std::move(*request), group, i);
+    } else {
+      group->finish(i, {.status = std::move(request).error()});
+    }
+  }
+  co_await group->settled();
   Status status;
-  auto request = append_request(records, services_.clock.wall_now_ms());
-  if (request) {
-    const auto group = std::make_shared<AppendGroup>(1);
-    partition_->append(std::move(*request), group, 0);
-    co_await group->settled();
-    status = group->result(0).status;
-  } else {
-    status = std::move(request).error();
+  for (size_t i = 0; i < batches.size(); ++i) {
+    if (status.ok()) status = group->result(i).status;
+    services_.metrics.write_records.record(batches[i].size());
   }
-  if (status.ok()) {
-    services_.metrics.write_seconds.record(services_.clock.now() - begun);
-    services_.metrics.write_records.record(records.size());
-  }
+  if (status.ok()) services_.metrics.write_seconds.record(services_.clock.now() - begun);
   co_await in_strand(strand_, [this, &status] {
     written(status);
     return Unit{};

@@ -7,6 +7,9 @@
 // So the records of all steps that come during a sync share the next one. An answer leaves when everything that was
 // applied before it is committed, also the answer to a step that only looked: nobody sees what a crash could take back.
 //
+// The records of one step are in one batch, so that a crash leaves all of them or none; only what is larger than a
+// batch may be is spread over several.
+//
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
 #pragma once
@@ -36,6 +39,7 @@ struct CoordinatorServices {
   Scheduler& scheduler;
   CoordinatorMetrics& metrics;
   TaskGroup& tasks;  // of the shards; joined after the last one was stopped
+  size_t batch_max_bytes = 1 << 20;
 };
 
 // What makes shards of one kind.
@@ -72,9 +76,9 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
 
  private:
   enum class Stage : uint8_t { loading, serving, unreadable, stopped };
-  // Records of several steps, and who waits for them.
-  struct Batch {
-    std::vector<CoordinatorRecord> records;
+  // What several steps have decided, and who waits for it.
+  struct Gathered {
+    std::vector<std::vector<CoordinatorRecord>> steps;
     std::vector<UniqueFunction<void(const Status&)>> replies;
     size_t bytes = 0;
   };
@@ -86,7 +90,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
   void write_gathered();
-  Task<void> write(Self self, std::vector<CoordinatorRecord> records);
+  Task<void> write(Self self, std::vector<std::vector<CoordinatorRecord>> steps);
   void written(const Status& status);
   void abandon_state(const Status& reason);
   Task<void> load(Self self);
@@ -102,8 +106,8 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
 
   Stage stage_ = Stage::loading;
   std::unique_ptr<StateShard> state_;  // while serving
-  Batch gathered_;
-  std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for the batch on its way
+  Gathered gathered_;
+  std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for what is on its way
   struct Timer {
     MonotonicTime deadline;
     Scheduler::TimerId id;

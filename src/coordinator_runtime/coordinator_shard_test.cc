@@ -16,6 +16,7 @@ namespace naru {
 namespace {
 
 constexpr Uuid kTopic{3, 4};
+constexpr size_t kBatchMaxBytes = 10'000;
 
 // Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said.
 class Words final : public StateShard {
@@ -87,7 +88,8 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
                                             BrokerId(1), LeaderEpoch(0), config,
                                             PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
     metrics.emplace_back();
-    runtime = std::make_unique<CoordinatorRuntime>("t", *this, seams.clock, seams.scheduler, metrics.back());
+    runtime = std::make_unique<CoordinatorRuntime>(
+        "t", *this, CoordinatorRuntime::Parts{seams.clock, seams.scheduler, metrics.back()}, kBatchMaxBytes);
     runtime->serve(partition);
     shard = runtime->shard(PartitionIndex(0));
   }
@@ -190,6 +192,22 @@ TEST_F(CoordinatorShardTest, StepsThatComeDuringASyncShareTheNextOne) {
   EXPECT_EQ(durability.asked, 2);
   sync();
   for (int i = 1; i <= 100; ++i) EXPECT_EQ(others[static_cast<size_t>(i) - 1]->text(), std::to_string(i));
+}
+
+TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatches) {
+  open_and_load();
+  const auto first = say("first", "1");
+  std::vector<std::shared_ptr<Answer>> others;
+  for (int i = 0; i < 5; ++i) others.push_back(say("word" + std::to_string(i), std::string(4000, 'x')));
+  const auto large = say("large", std::string(3 * kBatchMaxBytes, 'y'));
+  sync();
+  sync();
+  for (const auto& other : others) EXPECT_EQ(other->text(), std::string(4000, 'x'));
+  EXPECT_EQ(large->text().size(), 3 * kBatchMaxBytes);
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("word4")->text(), std::string(4000, 'x'));
+  EXPECT_EQ(look("large")->text().size(), 3 * kBatchMaxBytes);
 }
 
 TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {
