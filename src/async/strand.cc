@@ -17,20 +17,28 @@ Strand::~Strand() {
   NARU_ASSERT(state_.load(std::memory_order_acquire) == nullptr, "a strand is destroyed while somebody is inside");
 }
 
-void Strand::run(StrandEvent* event) {
-  StrandEvent* seen = state_.load(std::memory_order_relaxed);
-  for (;;) {
-    if (seen == nullptr) {
-      if (state_.compare_exchange_weak(seen, busy_marker(), std::memory_order_acquire, std::memory_order_relaxed))
-        break;
-      continue;
-    }
-    event->next = seen == busy_marker() ? nullptr : seen;
-    if (state_.compare_exchange_weak(seen, event, std::memory_order_release, std::memory_order_relaxed)) return;
+bool Strand::try_enter() {
+  StrandEvent* free = nullptr;
+  if (!state_.compare_exchange_strong(free, busy_marker(), std::memory_order_acquire, std::memory_order_relaxed)) {
+    return false;
   }
-
   detail::enter_strand();
+  return true;
+}
+
+void Strand::run(StrandEvent* event) {
+  while (!try_enter()) {
+    StrandEvent* seen = state_.load(std::memory_order_relaxed);
+    while (seen != nullptr) {
+      event->next = seen == busy_marker() ? nullptr : seen;
+      if (state_.compare_exchange_weak(seen, event, std::memory_order_release, std::memory_order_relaxed)) return;
+    }
+  }
   event->run(event);
+  leave();
+}
+
+void Strand::leave() {
   // An event may destroy the object that owns this strand only after run() returned on every thread, so `this` is
   // valid.
   for (;;) {

@@ -16,7 +16,7 @@
 
 namespace naru {
 
-// An event that is its own queue node. It usually lives in a coroutine frame, so that entering a strand allocates
+// An event that is its own queue node. It usually lives in a coroutine frame, so that waiting for a strand allocates
 // nothing.
 struct StrandEvent {
   void (*run)(StrandEvent* self) = nullptr;
@@ -33,9 +33,16 @@ class Strand {
   // `event` lives until its function is called, which may destroy it. The caller keeps the owner until run() returns.
   void run(StrandEvent* event);
 
-  // The same for any callable.
+  // The same for any callable. Allocates only if it has to wait.
   template <std::invocable Function>
   void run(Function function) {
+    if (try_enter()) {
+      {
+        Function inside = std::move(function);  // what it holds is gone before the strand is left, as with a node
+        inside();
+      }
+      return leave();
+    }
     struct Node final : StrandEvent {
       explicit Node(Function f) : function(std::move(f)) {}
       Function function;
@@ -51,7 +58,11 @@ class Strand {
   }
 
  private:
-  void run_batch(StrandEvent* newest_first);
+  // False: somebody is inside.
+  bool try_enter();
+  // Runs what was queued meanwhile.
+  void leave();
+  static void run_batch(StrandEvent* newest_first);
 
   // nullptr: free. busy_marker(): somebody is inside and nothing is queued. Else: the newest of the queued events.
   std::atomic<StrandEvent*> state_{nullptr};

@@ -4,27 +4,32 @@
 
 namespace naru {
 
-HostedPartition HostedPartitions::find_in(const Topic& topic, PartitionIndex index) {
-  const auto found = topic.partitions.find(index);
-  return found == topic.partitions.end() ? HostedPartition{} : found->second;
+const HostedPartition* HostedPartitions::find_in(const Topic& topic, PartitionIndex index) {
+  const auto at = static_cast<size_t>(index.value());  // a negative one is far beyond the end
+  if (at >= topic.partitions.size() || !topic.partitions[at]) return nullptr;
+  return &*topic.partitions[at];
 }
 
 HostedPartition HostedPartitions::find(std::string_view topic, PartitionIndex index) const {
   const std::scoped_lock lock(mutex_);
   const auto id = ids_.find(topic);
-  return id == ids_.end() ? HostedPartition{} : find_in(by_id_.at(id->second), index);
+  if (id == ids_.end()) return {};
+  const HostedPartition* hosted = find_in(by_id_.at(id->second), index);
+  return hosted != nullptr ? *hosted : HostedPartition{};
 }
 
 HostedPartition HostedPartitions::find(const Uuid& topic_id, PartitionIndex index) const {
   const std::scoped_lock lock(mutex_);
-  const auto found = by_id_.find(topic_id);
-  return found == by_id_.end() ? HostedPartition{} : find_in(found->second, index);
+  const auto topic = by_id_.find(topic_id);
+  if (topic == by_id_.end()) return {};
+  const HostedPartition* hosted = find_in(topic->second, index);
+  return hosted != nullptr ? *hosted : HostedPartition{};
 }
 
 bool HostedPartitions::contains(const Uuid& topic_id, PartitionIndex index) const {
   const std::scoped_lock lock(mutex_);
   const auto found = by_id_.find(topic_id);
-  return found != by_id_.end() && found->second.partitions.contains(index);
+  return found != by_id_.end() && find_in(found->second, index) != nullptr;
 }
 
 void HostedPartitions::add(const PartitionIdentity& identity, HostedPartition hosted) {
@@ -32,21 +37,23 @@ void HostedPartitions::add(const PartitionIdentity& identity, HostedPartition ho
   ids_.insert_or_assign(identity.topic, identity.topic_id);
   Topic& topic = by_id_[identity.topic_id];
   topic.name = identity.topic;
-  topic.partitions.insert_or_assign(identity.index, std::move(hosted));
+  const auto at = static_cast<size_t>(identity.index.value());
+  if (at >= topic.partitions.size()) topic.partitions.resize(at + 1);
+  if (!topic.partitions[at]) ++topic.hosted;
+  topic.partitions[at] = std::move(hosted);
 }
 
 HostedPartition HostedPartitions::remove(const Uuid& topic_id, PartitionIndex index) {
   const std::scoped_lock lock(mutex_);
   const auto topic = by_id_.find(topic_id);
-  if (topic == by_id_.end()) return {};
-  auto node = topic->second.partitions.extract(index);
-  if (node.empty()) return {};
-  if (topic->second.partitions.empty()) {
+  if (topic == by_id_.end() || find_in(topic->second, index) == nullptr) return {};
+  auto removed = std::exchange(topic->second.partitions[static_cast<size_t>(index.value())], std::nullopt);
+  if (--topic->second.hosted == 0) {
     const auto name = ids_.find(topic->second.name);
     if (name != ids_.end() && name->second == topic_id) ids_.erase(name);  // a new topic may have taken the name
     by_id_.erase(topic);
   }
-  return std::move(node.mapped());
+  return std::move(*removed);
 }
 
 void HostedPartitions::set_config(const Uuid& topic_id, const std::shared_ptr<const TopicConfig>& config) {
@@ -55,10 +62,10 @@ void HostedPartitions::set_config(const Uuid& topic_id, const std::shared_ptr<co
     const std::scoped_lock lock(mutex_);
     const auto topic = by_id_.find(topic_id);
     if (topic == by_id_.end()) return;
-    for (auto& [index, hosted] : topic->second.partitions) {
-      if (!hosted || *hosted.config == *config) continue;
-      hosted.config = config;
-      changed.push_back(hosted.partition);
+    for (auto& hosted : topic->second.partitions) {
+      if (!hosted || !*hosted || *hosted->config == *config) continue;
+      hosted->config = config;
+      changed.push_back(hosted->partition);
     }
   }
   for (const auto& partition : changed) partition->set_config(*config);
@@ -68,7 +75,9 @@ size_t HostedPartitions::offline_count() const {
   const std::scoped_lock lock(mutex_);
   size_t count = 0;
   for (const auto& [id, topic] : by_id_) {
-    for (const auto& [index, hosted] : topic.partitions) count += !hosted || hosted.partition->offline() ? 1 : 0;
+    for (const auto& hosted : topic.partitions) {
+      if (hosted && (!*hosted || hosted->partition->offline())) ++count;
+    }
   }
   return count;
 }
@@ -77,8 +86,8 @@ Status HostedPartitions::why_unmade(const Uuid& topic_id) const {
   const std::scoped_lock lock(mutex_);
   const auto topic = by_id_.find(topic_id);
   if (topic == by_id_.end()) return {};
-  for (const auto& [index, hosted] : topic->second.partitions) {
-    if (hosted.unmade) return hosted.offline_reason;
+  for (const auto& hosted : topic->second.partitions) {
+    if (hosted && hosted->unmade) return hosted->offline_reason;
   }
   return {};
 }
@@ -93,8 +102,8 @@ std::vector<HostedPartition> HostedPartitions::all_hosted() const {
   const std::scoped_lock lock(mutex_);
   std::vector<HostedPartition> result;
   for (const auto& [id, topic] : by_id_) {
-    for (const auto& [index, hosted] : topic.partitions) {
-      if (hosted) result.push_back(hosted);
+    for (const auto& hosted : topic.partitions) {
+      if (hosted && *hosted) result.push_back(*hosted);
     }
   }
   return result;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,9 +52,11 @@ class HostedPartitions {
  private:
   struct Topic {
     std::string name;
-    std::map<PartitionIndex, HostedPartition> partitions;
+    std::vector<std::optional<HostedPartition>> partitions;  // by index; the others are not here
+    size_t hosted = 0;                                       // those that are
   };
-  static HostedPartition find_in(const Topic& topic, PartitionIndex index);
+  // nullptr when it is not here.
+  static const HostedPartition* find_in(const Topic& topic, PartitionIndex index);
 
   mutable std::mutex mutex_;
   std::map<Uuid, Topic> by_id_;

@@ -19,14 +19,15 @@ struct Principal {
   std::string name = "ANONYMOUS";
 };
 
+// Lives, like everything it refers to, until the request is answered.
 struct RequestContext {
   const kafka::ApiRow& api;
   int16_t version;
   int32_t correlation_id;
   std::optional<std::string_view> client_id;  // points into `frame`
-  Principal principal;
-  std::shared_ptr<Connection> connection;
-  SharedBytes frame;  // decoded requests point into it
+  const Principal& principal;
+  const std::shared_ptr<Connection>& connection;
+  const SharedBytes& frame;  // decoded requests point into it
   MonotonicTime received;
   RequestTimes& times;
 

@@ -12,6 +12,8 @@
 namespace naru {
 namespace {
 
+const Principal kAnonymous;
+
 struct HandlerRow {
   kafka::ApiKey key;
   ApiHandler* handler;
@@ -102,7 +104,7 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
                                .version = header.version(),
                                .correlation_id = header.header.correlation_id,
                                .client_id = header.header.client_id,
-                               .principal = {},
+                               .principal = kAnonymous,
                                .connection = request.connection,
                                .frame = request.frame,
                                .received = request.received,

@@ -10,6 +10,8 @@ namespace naru {
 namespace {
 
 constexpr uint64_t kRoundMaxBytes = 4u << 20;
+// While one round is filled, one is written, and the logs of a third one are told.
+constexpr size_t kRoundsAtOnce = 3;
 
 }  // namespace
 
@@ -64,8 +66,9 @@ bool CommitJournal::add(const std::shared_ptr<DurableLog>& log, const StoredBatc
     return false;
   }
   JournalTrack& track = log->journal_track_;
+  const bool pins_already = track.tracked;
   space_.added(track, batch.end_offset, partition_log.truncations());
-  pinning_.try_emplace(track.number, log);
+  if (!pins_already) pinning_.try_emplace(track.number, log);
   round_with_room_for(journal_entry_bytes(batch))
       .add(log, track, batch, partition_log.truncations(), partition_log.durable_end());
   pending_bytes_ += journal_entry_bytes(batch);
@@ -77,13 +80,10 @@ bool CommitJournal::add(const std::shared_ptr<DurableLog>& log, const StoredBatc
 
 JournalRound& CommitJournal::round_with_room_for(uint64_t bytes) {
   if (pending_.empty() || pending_.back().bytes() + bytes > round_max_bytes_) {
-    if (spare_) {
-      spare_->restart(next_round_++);
-      pending_.push_back(std::move(*spare_));
-      spare_.reset();
-    } else {
-      pending_.emplace_back(next_round_++);
-    }
+    if (spares_.empty()) spares_.emplace_back(0);
+    spares_.back().restart(next_round_++);
+    pending_.push_back(std::move(spares_.back()));
+    spares_.pop_back();
   }
   return pending_.back();
 }
@@ -96,9 +96,9 @@ void CommitJournal::write_next_round() {
   // The next round is written by another worker while this one tells the logs of the present one.
   if (end_round(round, outcome)) run_on_worker([this] { write_next_round(); });
   tell(round, outcome);
+  round.restart(0);  // outside of the lock: it lets go of the logs and of the requests' memory
   const std::scoped_lock lock(mutex_);
-  round.restart(next_round_);
-  spare_ = std::move(round);
+  if (spares_.size() < kRoundsAtOnce) spares_.push_back(std::move(round));
 }
 
 JournalRound CommitJournal::take_round() {

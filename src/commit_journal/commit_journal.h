@@ -131,7 +131,7 @@ class CommitJournal final : public DurabilityService, private FileSyncObserver {
   uint64_t pending_bytes_ = 0;
   uint64_t next_round_ = 1;
   bool writing_ = false;
-  std::optional<JournalRound> spare_;                        // for its memory
+  std::vector<JournalRound> spares_;                         // for their memory
   std::map<uint64_t, std::shared_ptr<DurableLog>> pinning_;  // by number: logs that the journal is kept for
   std::deque<std::shared_ptr<DurableLog>> to_free_;          // logs whose files are to be synced next
   size_t freeing_ = 0;                                       // syncs of them that are under way

@@ -20,7 +20,7 @@ constexpr uint64_t journal_entry_bytes(const StoredBatch& batch) {
 // Thread: whoever has it, one at a time.
 class JournalRound {
  public:
-  // `number` tells the rounds of a run apart; not 0.
+  // `number` tells the rounds of a run apart; 0 for one that nothing is added to.
   explicit JournalRound(uint64_t number) { restart(number); }
   // Makes it empty; keeps the memory.
   void restart(uint64_t number);

@@ -26,7 +26,9 @@ struct EncodedFrame {
 
 template <class Header, class Message>
 EncodedFrame encode_frame(const Header& header, int16_t header_version, const Message& message, int16_t version) {
+  constexpr size_t kMostAnswers = 128;  // are no larger, and need one allocation then
   EncodedFrame frame;
+  frame.bytes.reserve(kMostAnswers);
   WireWriter writer(frame.bytes);
   writer.write<int32_t>(0);
   encode(writer, header, header_version);

@@ -45,7 +45,7 @@ IoResult OutputBuffer::send_some(Stream& stream) {
     parts[count] = count == 0 ? BytesView(*bytes).subspan(sent_of_first_) : BytesView(*bytes);
     ++count;
   }
-  return stream.write_some({parts.data(), count});
+  return stream.write_some({parts.data(), count}, count < chunks_.size());
 }
 
 void OutputBuffer::advance(size_t bytes) {

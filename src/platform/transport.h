@@ -51,7 +51,9 @@ class Stream {
   virtual ~Stream() = default;
 
   virtual IoResult read_some(MutableBytesView to) = 0;
-  virtual IoResult write_some(std::span<const BytesView> parts) = 0;
+  // `more_follows`: the caller sends the next bytes at once, so these need not go out in a packet of their own.
+  virtual IoResult write_some(std::span<const BytesView> parts, bool more_follows) = 0;
+  IoResult write_some(std::span<const BytesView> parts) { return write_some(parts, false); }
   virtual IoResult send_file(const File& file, uint64_t position, size_t length) = 0;
 
   // Starts the events; on_readable is level-triggered while reading is wanted (it is, at first). Loop thread only.

@@ -92,16 +92,21 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
                       .log_start_offset = log_->start_offset()};
-  acknowledge_when_due(end, request.acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
+  acknowledge_when_due(end, request.acks, group, slot, std::move(result));
   arrange_sync(*appended, request.batch);
   tell_acks_and_readers();
   tell_unsynced_files();
 }
 
-bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AckSlot>& waiter) {
-  const auto verdict = leader_.wait_for(end, acks, waiter);
-  if (verdict) waiter->acknowledged(*verdict);
-  return verdict.has_value();
+bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
+                                     AppendResult result) {
+  if (auto verdict = leader_.verdict(end, acks)) {
+    result.status = std::move(*verdict);
+    group->finish(slot, std::move(result));
+    return true;
+  }
+  leader_.wait_for(end, acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
+  return false;
 }
 
 // The original may not be committed yet, or its sync may have failed when the disk was full: its repetition is told
@@ -111,8 +116,7 @@ void Partition::acknowledge_duplicate(const ProducerBatch& original, Acks acks,
   AppendResult result{.base_offset = original.base_offset,
                       .log_append_time_ms = original.log_append_time_ms,
                       .log_start_offset = log_->start_offset()};
-  const auto waiter = std::make_shared<AckSlot>(group, slot, std::move(result));
-  if (acknowledge_when_due(original.next_offset(), acks, waiter)) return;
+  if (acknowledge_when_due(original.next_offset(), acks, group, slot, std::move(result))) return;
   if (config_.acknowledges_after_sync()) {
     services_.durability.make_durable(shared_from_this(), original.next_offset());
   }

@@ -224,7 +224,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.
-  bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AckSlot>& waiter);
+  bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
+                            AppendResult result);
   void acknowledge_duplicate(const ProducerBatch& original, Acks acks, const std::shared_ptr<AppendGroup>& group,
                              size_t slot);
   void arrange_sync(const AppendOutcome& appended, const SharedBytes& batch);

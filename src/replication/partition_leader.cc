@@ -9,10 +9,9 @@
 namespace naru {
 
 PartitionLeader::PartitionLeader(BrokerId self, LeaderRules rules, std::vector<BrokerId> in_sync, ReplicaProgress own)
-    : self_(self), rules_(rules), in_sync_(std::move(in_sync)) {
+    : self_(self), rules_(rules), in_sync_(std::move(in_sync)), own_(own) {
   NARU_ASSERT(std::ranges::find(in_sync_, self) != in_sync_.end(), "leader {} is not in the in-sync set", self);
   NARU_ASSERT(own.synced_end <= own.log_end, "synced up to {} beyond the log's end {}", own.synced_end, own.log_end);
-  progress_[self] = own;
   maybe_advance_high_watermark();
 }
 
@@ -36,28 +35,28 @@ void PartitionLeader::set_in_sync(std::vector<BrokerId> in_sync) {
 }
 
 void PartitionLeader::appended(Offset end, uint64_t bytes) {
-  NARU_ASSERT(end > own().log_end, "append to {} does not grow a log that ends at {}", end, own().log_end);
-  own().log_end = end;
+  NARU_ASSERT(end > own_.log_end, "append to {} does not grow a log that ends at {}", end, own_.log_end);
+  own_.log_end = end;
   uncommitted_.push_back({end, bytes});
   maybe_advance_high_watermark();
 }
 
 void PartitionLeader::synced(Offset end) {
-  NARU_ASSERT(end <= own().log_end, "synced up to {} beyond the log's end {}", end, own().log_end);
-  own().synced_end = std::max(own().synced_end, end);
+  NARU_ASSERT(end <= own_.log_end, "synced up to {} beyond the log's end {}", end, own_.log_end);
+  own_.synced_end = std::max(own_.synced_end, end);
   maybe_advance_high_watermark();
 }
 
 void PartitionLeader::follower_progress(BrokerId follower, ReplicaProgress progress) {
   NARU_ASSERT(follower != self_, "leader {} reported to itself", self_);
-  progress_[follower] = progress;
+  followers_[follower] = progress;
   maybe_advance_high_watermark();
 }
 
 void PartitionLeader::truncated(Offset end) {
   NARU_ASSERT(end >= high_watermark_, "cut to {} below the high watermark {}", end, high_watermark_);
-  own().log_end = std::min(own().log_end, end);
-  own().synced_end = std::min(own().synced_end, end);
+  own_.log_end = std::min(own_.log_end, end);
+  own_.synced_end = std::min(own_.synced_end, end);
   std::erase_if(uncommitted_, [end](const UncommittedBatch& batch) { return batch.end > end; });
 }
 
@@ -66,34 +65,34 @@ Offset PartitionLeader::counted_end(const ReplicaProgress& progress) const {
 }
 
 void PartitionLeader::maybe_advance_high_watermark() {
-  Offset lowest = own().log_end;
+  Offset lowest = own_.log_end;
   for (const BrokerId replica : in_sync_) {
-    const auto known = progress_.find(replica);
-    if (known == progress_.end()) return;  // an in-sync replica that has not reported yet holds everything
-    lowest = std::min(lowest, counted_end(known->second));
+    const auto known = followers_.find(replica);
+    if (replica != self_ && known == followers_.end()) return;  // one that has not reported yet holds everything
+    lowest = std::min(lowest, counted_end(replica == self_ ? own_ : known->second));
   }
   if (lowest <= high_watermark_) return;  // never backwards
   high_watermark_ = lowest;
-  while (!uncommitted_.empty() && uncommitted_.front().end <= high_watermark_) {
-    committed_bytes_ += uncommitted_.front().bytes;
-    uncommitted_.pop_front();
-  }
+  auto batch = uncommitted_.begin();
+  for (; batch != uncommitted_.end() && batch->end <= high_watermark_; ++batch) committed_bytes_ += batch->bytes;
+  uncommitted_.erase(uncommitted_.begin(), batch);
 }
 
-std::optional<Status> PartitionLeader::wait_for(Offset end, Acks acks, std::shared_ptr<AckWaiter> waiter) {
+std::optional<Status> PartitionLeader::verdict(Offset end, Acks acks) const {
   switch (acks) {
     case Acks::none:
       return Status();
     case Acks::leader:
-      if (counted_end(own()) >= end) return Status();
-      park(for_own_sync_, end, std::move(waiter));
-      return std::nullopt;
+      return counted_end(own_) >= end ? std::optional(Status()) : std::nullopt;
     case Acks::all_in_sync:
-      if (high_watermark_ >= end) return all_in_sync_verdict();
-      park(for_high_watermark_, end, std::move(waiter));
-      return std::nullopt;
+      return high_watermark_ >= end ? std::optional(all_in_sync_verdict()) : std::nullopt;
   }
   return Status(ErrorCode::invalid_required_acks);
+}
+
+void PartitionLeader::wait_for(Offset end, Acks acks, std::shared_ptr<AckWaiter> waiter) {
+  NARU_ASSERT(!verdict(end, acks), "a waiter for {}, which is due", end);
+  park(acks == Acks::leader ? for_own_sync_ : for_high_watermark_, end, std::move(waiter));
 }
 
 // Behind the others, because appends ascend; a producer's repeated batch waits for an earlier offset than the last.
@@ -106,12 +105,13 @@ void PartitionLeader::park(Waiters& waiters, Offset end, std::shared_ptr<AckWait
 std::vector<PartitionLeader::DueAck> PartitionLeader::take_due() {
   std::vector<DueAck> due;
   const auto take = [&due](Waiters& waiters, Offset reached, const Status& status) {
-    while (!waiters.empty() && waiters.front().first <= reached) {
-      due.push_back({std::move(waiters.front().second), status});
-      waiters.pop_front();
+    auto waiter = waiters.begin();
+    for (; waiter != waiters.end() && waiter->first <= reached; ++waiter) {
+      due.push_back({std::move(waiter->second), status});
     }
+    waiters.erase(waiters.begin(), waiter);
   };
-  take(for_own_sync_, counted_end(own()), Status());
+  take(for_own_sync_, counted_end(own_), Status());
   take(for_high_watermark_, high_watermark_, all_in_sync_verdict());
   return due;
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,7 +50,7 @@ class PartitionLeader {
   PartitionLeader(BrokerId self, LeaderRules rules, std::vector<BrokerId> in_sync, ReplicaProgress own);
 
   Offset high_watermark() const { return high_watermark_; }
-  const ReplicaProgress& own_progress() const { return own(); }
+  const ReplicaProgress& own_progress() const { return own_; }
   // Bytes of batches below the high watermark, counted since this leader started: grows when readers have more to read.
   uint64_t committed_bytes() const { return committed_bytes_; }
   bool enough_replicas() const;
@@ -68,8 +67,10 @@ class PartitionLeader {
   // The log was cut back, which never happens below the high watermark.
   void truncated(Offset end);
 
-  // Parks a waiter for everything below `end` and returns nothing; or returns what to tell it at once.
-  std::optional<Status> wait_for(Offset end, Acks acks, std::shared_ptr<AckWaiter> waiter);
+  // What to tell somebody who wants everything below `end` acknowledged; nothing: he has to wait_for() it.
+  std::optional<Status> verdict(Offset end, Acks acks) const;
+  // Parks a waiter for everything below `end`, for which there is no verdict yet.
+  void wait_for(Offset end, Acks acks, std::shared_ptr<AckWaiter> waiter);
   struct DueAck {
     std::shared_ptr<AckWaiter> waiter;
     Status status;
@@ -81,12 +82,11 @@ class PartitionLeader {
   size_t waiting() const { return for_own_sync_.size() + for_high_watermark_.size(); }
 
  private:
-  using Waiters = std::deque<std::pair<Offset, std::shared_ptr<AckWaiter>>>;  // ascending
+  // Ascending. Not a deque: that takes memory of its own even while it is empty, and most partitions are idle.
+  using Waiters = std::vector<std::pair<Offset, std::shared_ptr<AckWaiter>>>;
 
   static void park(Waiters& waiters, Offset end, std::shared_ptr<AckWaiter> waiter);
 
-  ReplicaProgress& own() { return progress_.at(self_); }
-  const ReplicaProgress& own() const { return progress_.at(self_); }
   Offset counted_end(const ReplicaProgress& progress) const;
   // What acks=all is told once the high watermark has passed: the set may have shrunk since the append.
   Status all_in_sync_verdict() const;
@@ -95,14 +95,15 @@ class PartitionLeader {
   BrokerId self_;
   LeaderRules rules_;
   std::vector<BrokerId> in_sync_;
-  std::map<BrokerId, ReplicaProgress> progress_;
+  ReplicaProgress own_;
+  std::map<BrokerId, ReplicaProgress> followers_;  // those that have reported
   Offset high_watermark_{0};
 
   struct UncommittedBatch {
     Offset end;
     uint64_t bytes;
   };
-  std::deque<UncommittedBatch> uncommitted_;
+  std::vector<UncommittedBatch> uncommitted_;  // ascending
   uint64_t committed_bytes_ = 0;
 
   Waiters for_own_sync_;

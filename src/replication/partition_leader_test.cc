@@ -30,13 +30,19 @@ PartitionLeader alone(LeaderRules rules) {
   return {kSelf, rules, {kSelf}, {}};
 }
 
+bool has_to_wait(PartitionLeader& leader, Offset end, Acks acks, std::shared_ptr<Recorder> waiter) {
+  if (leader.verdict(end, acks)) return false;
+  leader.wait_for(end, acks, std::move(waiter));
+  return true;
+}
+
 TEST(PartitionLeader, StrictAcknowledgesAndShowsOnlyWhatIsSynced) {
   auto leader = alone(kStrict);
   for (const Acks acks : {Acks::leader, Acks::all_in_sync}) {
     const auto waiter = std::make_shared<Recorder>();
     const Offset end = leader.own_progress().log_end + 10;
     leader.appended(end, 100);
-    EXPECT_EQ(leader.wait_for(end, acks, waiter), std::nullopt);
+    EXPECT_TRUE(has_to_wait(leader, end, acks, waiter));
     EXPECT_LT(leader.high_watermark(), end);
     tell_due(leader);
     EXPECT_EQ(waiter->times_told, 0);
@@ -51,8 +57,8 @@ TEST(PartitionLeader, LooseAcknowledgesAtOnceAndNeverWaitsForASync) {
   auto leader = alone(kLoose);
   leader.appended(Offset(10), 100);
   EXPECT_EQ(leader.high_watermark(), Offset(10));
-  EXPECT_TRUE(leader.wait_for(Offset(10), Acks::leader, nullptr)->ok());
-  EXPECT_TRUE(leader.wait_for(Offset(10), Acks::all_in_sync, nullptr)->ok());
+  EXPECT_TRUE(leader.verdict(Offset(10), Acks::leader)->ok());
+  EXPECT_TRUE(leader.verdict(Offset(10), Acks::all_in_sync)->ok());
 }
 
 TEST(PartitionLeader, AWaiterForAnEarlierOffsetIsToldBeforeThoseThatCameBeforeIt) {
@@ -61,8 +67,8 @@ TEST(PartitionLeader, AWaiterForAnEarlierOffsetIsToldBeforeThoseThatCameBeforeIt
   leader.appended(Offset(9), 50);
   const auto later = std::make_shared<Recorder>();
   const auto earlier = std::make_shared<Recorder>();
-  EXPECT_FALSE(leader.wait_for(Offset(9), Acks::all_in_sync, later));
-  EXPECT_FALSE(leader.wait_for(Offset(5), Acks::all_in_sync, earlier));
+  EXPECT_TRUE(has_to_wait(leader, Offset(9), Acks::all_in_sync, later));
+  EXPECT_TRUE(has_to_wait(leader, Offset(5), Acks::all_in_sync, earlier));
   leader.synced(Offset(5));
   tell_due(leader);
   EXPECT_EQ(earlier->times_told, 1);
@@ -77,8 +83,8 @@ TEST(PartitionLeader, AcksOneWaitsForTheLeadersSyncOnlyAndAcksAllForEveryInSyncR
   leader.appended(Offset(5), 50);
   const auto one = std::make_shared<Recorder>();
   const auto all = std::make_shared<Recorder>();
-  EXPECT_FALSE(leader.wait_for(Offset(5), Acks::leader, one));
-  EXPECT_FALSE(leader.wait_for(Offset(5), Acks::all_in_sync, all));
+  EXPECT_TRUE(has_to_wait(leader, Offset(5), Acks::leader, one));
+  EXPECT_TRUE(has_to_wait(leader, Offset(5), Acks::all_in_sync, all));
   leader.synced(Offset(5));
   tell_due(leader);
   EXPECT_EQ(one->times_told, 1);
@@ -97,7 +103,7 @@ TEST(PartitionLeader, TooFewInSyncReplicasTurnTheAckOfWhatWasWrittenIntoAnError)
   leader.appended(Offset(1), 10);
   leader.synced(Offset(1));
   const auto all = std::make_shared<Recorder>();
-  EXPECT_FALSE(leader.wait_for(Offset(1), Acks::all_in_sync, all));
+  EXPECT_TRUE(has_to_wait(leader, Offset(1), Acks::all_in_sync, all));
   leader.set_in_sync({kSelf});
   EXPECT_FALSE(leader.enough_replicas());
   tell_due(leader);
@@ -114,8 +120,8 @@ TEST(PartitionLeader, TakeAllEmptiesBothQueues) {
   leader.appended(Offset(1), 10);
   const auto one = std::make_shared<Recorder>();
   const auto all = std::make_shared<Recorder>();
-  EXPECT_FALSE(leader.wait_for(Offset(1), Acks::leader, one));
-  EXPECT_FALSE(leader.wait_for(Offset(1), Acks::all_in_sync, all));
+  EXPECT_TRUE(has_to_wait(leader, Offset(1), Acks::leader, one));
+  EXPECT_TRUE(has_to_wait(leader, Offset(1), Acks::all_in_sync, all));
   EXPECT_EQ(leader.take_all().size(), 2u);
   EXPECT_EQ(leader.waiting(), 0u);
 }
@@ -168,8 +174,9 @@ TEST(PartitionLeader, AgreesWithTheModelOverRandomHistories) {
           model.settle();
           const Acks acks = below(2) == 0 ? Acks::leader : Acks::all_in_sync;
           Waiting entry{own.log_end, acks, std::make_shared<Recorder>()};
-          if (const auto verdict = leader.wait_for(entry.end, acks, entry.recorder))
-            entry.recorder->acknowledged(*verdict);
+          if (!has_to_wait(leader, entry.end, acks, entry.recorder)) {
+            entry.recorder->acknowledged(*leader.verdict(entry.end, acks));
+          }
           waiting.push_back(std::move(entry));
           break;
         }

@@ -45,7 +45,7 @@ class PartsLeft {
   std::span<const BytesView> parts_;
   size_t next_ = 0;
   size_t done_of_next_ = 0;
-  std::array<iovec, kPartsPerCall> vectors_{};
+  std::array<iovec, kPartsPerCall> vectors_;
 };
 
 }  // namespace

@@ -109,7 +109,7 @@ IoResult TcpStream::read_some(MutableBytesView to) {
   return progress(static_cast<size_t>(got));
 }
 
-IoResult TcpStream::write_some(std::span<const BytesView> parts) {
+IoResult TcpStream::write_some(std::span<const BytesView> parts, bool more_follows) {
   std::array<iovec, kPartsPerCall> vectors;
   size_t count = 0;
   for (const BytesView part : parts) {
@@ -121,7 +121,12 @@ IoResult TcpStream::write_some(std::span<const BytesView> parts) {
   msghdr message{};
   message.msg_iov = vectors.data();
   message.msg_iovlen = count;
-  const ssize_t sent = retry_interrupted([&] { return ::sendmsg(core_->socket.get(), &message, MSG_NOSIGNAL); });
+  const int flags = MSG_NOSIGNAL | (more_follows ? MSG_MORE : 0);
+  const ssize_t sent = retry_interrupted([&] {
+    // Most answers are one part, and the kernel has less to look at then.
+    if (count == 1) return ::send(core_->socket.get(), vectors[0].iov_base, vectors[0].iov_len, flags);
+    return ::sendmsg(core_->socket.get(), &message, flags);
+  });
   return sent < 0 ? failed_call("send to", peer_) : progress(static_cast<size_t>(sent));
 }
 
@@ -134,7 +139,7 @@ IoResult TcpStream::send_file(const File& file, uint64_t position, size_t length
     if (!got) return failed(got.error());
     if (*got == 0) return ends_too_early();
     const BytesView bytes = BytesView(buffer).first(*got);
-    return write_some(std::span(&bytes, 1));
+    return write_some(std::span(&bytes, 1), false);
   }
   auto offset = static_cast<off_t>(position);
   const ssize_t sent = retry_interrupted(

@@ -18,7 +18,7 @@ class TcpStream final : public Stream {
   ~TcpStream() override;
 
   IoResult read_some(MutableBytesView to) override;
-  IoResult write_some(std::span<const BytesView> parts) override;
+  IoResult write_some(std::span<const BytesView> parts, bool more_follows) override;
   IoResult send_file(const File& file, uint64_t position, size_t length) override;
   void start(StreamObserver* observer) override;
   void want_readable(bool wanted) override;

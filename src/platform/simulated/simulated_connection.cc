@@ -263,7 +263,7 @@ IoResult SimulatedStream::read_some(MutableBytesView to) {
   return connection_->read(side_, to);
 }
 
-IoResult SimulatedStream::write_some(std::span<const BytesView> parts) {
+IoResult SimulatedStream::write_some(std::span<const BytesView> parts, bool /*more_follows*/) {
   NARU_ASSERT(!closed_, "write to a closed stream");
   return connection_->write(side_, parts);
 }
@@ -280,7 +280,7 @@ IoResult SimulatedStream::send_file(const File& file, uint64_t position, size_t 
     return {.kind = IoResult::Kind::failed, .error = error(ErrorCode::io_error, "{} ends too early", file.path())};
   }
   const BytesView bytes = BytesView(buffer).first(*got);
-  return write_some(std::span(&bytes, 1));
+  return write_some(std::span(&bytes, 1), false);
 }
 
 void SimulatedStream::start(StreamObserver* observer) {
