@@ -4,6 +4,7 @@
 #include "client/fetched_records.h"
 #include "kafka_protocol/messages/fetch_request.h"
 #include "kafka_protocol/messages/fetch_response.h"
+#include "record_format/record_batch.h"
 
 namespace naru::client {
 namespace {
@@ -43,15 +44,18 @@ Task<Result<kafka::Records>> fetch_batch(ClusterClient& client, const TopicParti
 
 Task<Result<std::optional<WallTimeMs>>> first_record_time(ClusterClient& client, TopicPartition partition, Offset from,
                                                           Offset end) {
-  std::optional<WallTimeMs> time;
-  for (int i = 0; i < kBatchesWithoutRecordsMax && from < end && !time; ++i) {
+  WallTimeMs time = kNoTimestamp;
+  bool found = false;
+  for (int i = 0; i < kBatchesWithoutRecordsMax && from < end && !found; ++i) {
     NARU_CO_TRY_ASSIGN(const kafka::Records records, co_await fetch_batch(client, partition, from));
     if (records.empty()) break;
-    NARU_CO_TRY_ASSIGN(from, visit_records(records.bytes(), from, [&time](const RecordView& record) {
+    NARU_CO_TRY_ASSIGN(from, visit_records(records.bytes(), from, [&](const RecordView& record) {
                          time = record.timestamp;
+                         found = true;
                          return false;
                        }));
   }
+  if (!found || time == kNoTimestamp) co_return std::nullopt;
   co_return time;
 }
 
