@@ -120,10 +120,10 @@ TEST(Arguments, WhereToBegin) {
 }
 
 TEST(Arguments, WhatIsWrongIsNamed) {
-  EXPECT_EQ(
-      refusal({"tpoic"}),
-      "naru: there is no command 'tpoic'; there are server, topic, produce, consume, cluster, doctor, version and "
-      "help\n");
+  EXPECT_EQ(refusal({"tpoic"}),
+            "naru: there is no command 'tpoic'; there are server, topic, produce, consume, group, cluster, doctor, "
+            "version and "
+            "help\n");
   EXPECT_EQ(refusal({"topic", "create", "x", "--config", "nonsense"}), "naru: --config nonsense: expected key=value\n");
   EXPECT_EQ(refusal({"produce", "x", "--acks", "2"}), "naru: --acks: '2' is not all, 1 or 0\n");
   EXPECT_EQ(refusal({"produce", "x", "--size", "10"}),

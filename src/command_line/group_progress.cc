@@ -27,10 +27,15 @@ std::optional<Duration> PartitionProgress::behind(WallTimeMs now) const {
 
 Lag total_lag(const std::vector<PartitionProgress>& partitions, WallTimeMs now) {
   Lag total;
+  bool committed = false;
   for (const PartitionProgress& partition : partitions) {
-    total.records += partition.lag().value_or(0);
-    if (const auto behind = partition.behind(now)) total.behind = std::max(total.behind.value_or(*behind), *behind);
+    const auto lag = partition.lag();
+    const auto behind = partition.behind(now);
+    total.records += lag.value_or(0);
+    if (lag && *lag > 0 && behind) total.behind = std::max(total.behind.value_or(*behind), *behind);
+    committed = committed || lag;
   }
+  if (committed && total.records == 0) total.behind = Duration::zero();
   return total;
 }
 

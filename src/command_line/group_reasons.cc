@@ -126,10 +126,10 @@ bool nobody_has_partitions(const GroupDescription& group) {
 }
 
 Reason explain_no_partitions(const GroupFacts& facts) {
-  Reason reason{.word = "no_partitions",
-                .sentence = fmt::format("{}: none of its {} has a partition", subject(facts.group),
-                                        counted(static_cast<int64_t>(facts.group.members.size()), "member")),
-                .evidence = {}};
+  const size_t count = facts.group.members.size();
+  Reason reason{.word = "no_partitions", .sentence = subject(facts.group) + ": ", .evidence = {}};
+  reason.sentence +=
+      count == 1 ? "its only member has no partition" : fmt::format("none of its {} members has a partition", count);
   if (!facts.missing_topics.empty()) {
     const bool one = facts.missing_topics.size() == 1;
     reason.sentence +=

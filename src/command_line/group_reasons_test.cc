@@ -69,6 +69,9 @@ TEST(GroupProgress, TheTotalAddsRecordsAndTakesTheOldest) {
   EXPECT_EQ(lag.records, 8);
   EXPECT_EQ(lag.behind, Duration(9s));
   EXPECT_EQ(total_lag({}, kNow).behind, std::nullopt);
+  EXPECT_EQ(total_lag({partition_at(0, 10, 0, 10)}, kNow).behind, Duration::zero());
+  EXPECT_EQ(total_lag({partition_at(0, 10, 0, 10), partition_at(1, 3, 0, 10)}, kNow).behind, std::nullopt)
+      << "what is behind has a time that is not known";
 }
 
 TEST(GroupReasons, WithoutMembers) {
@@ -181,7 +184,7 @@ TEST(GroupReasons, MembersWithoutPartitions) {
   facts.group.members.erase(facts.group.members.begin());
   EXPECT_EQ(explain(facts).word, "no_partitions");
   facts.missing_topics = {"orders"};
-  EXPECT_EQ(explain(facts).sentence, "group g: none of its 1 member has a partition: topic orders does not exist");
+  EXPECT_EQ(explain(facts).sentence, "group g: its only member has no partition: topic orders does not exist");
   facts.group.members[0].unread_bytes = 17;
   EXPECT_EQ(explain(facts).word, "caught_up") << "another protocol: who has what is not for us to know";
 }
