@@ -90,7 +90,7 @@ Task<void> find_record_times(client::ClusterClient& client, std::vector<Partitio
   }
 }
 
-std::string name_of(const client::GroupMember& member) {
+std::string member_name(const client::GroupMember& member) {
   return printable(fmt::format("{} (client {}, host {})", member.id, member.client_id, member.host));
 }
 

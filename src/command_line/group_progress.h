@@ -53,6 +53,6 @@ Task<Result<std::vector<PartitionProgress>>> find_progress(client::ClusterClient
 Task<void> find_record_times(client::ClusterClient& client, std::vector<PartitionProgress>& partitions);
 
 // "member-1 (client rdkafka, host 127.0.0.1)", printable.
-std::string name_of(const client::GroupMember& member);
+std::string member_name(const client::GroupMember& member);
 
 }  // namespace naru::command_line

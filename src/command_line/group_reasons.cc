@@ -42,7 +42,7 @@ std::string owner_text(const GroupFacts& facts, const PartitionProgress& partiti
   if (facts.group.members.empty()) return "";
   if (partition.owner.empty()) return ", which no member reads";
   const GroupMember* owner = facts.group.find_member(partition.owner);
-  return fmt::format(", read by {}", owner == nullptr ? printable(partition.owner) : name_of(*owner));
+  return fmt::format(", read by {}", owner == nullptr ? printable(partition.owner) : member_name(*owner));
 }
 
 // One line for each partition with a number above 0, the largest first.
@@ -83,7 +83,7 @@ Reason explain_rebalance(const GroupFacts& facts) {
   std::vector<std::string> names;
   for (const std::string& id : group.waiting_for) {
     const GroupMember* member = group.find_member(id);
-    names.push_back(member == nullptr ? fmt::format("{} (new)", printable(id)) : name_of(*member));
+    names.push_back(member == nullptr ? fmt::format("{} (new)", printable(id)) : member_name(*member));
   }
   if (names.empty()) {
     reason.sentence += ", waiting for more members";

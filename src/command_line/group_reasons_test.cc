@@ -6,7 +6,6 @@ namespace naru::command_line {
 namespace {
 
 using client::GroupMember;
-using testing::Test;
 
 constexpr WallTimeMs kNow = 1'700'000'100'000;
 

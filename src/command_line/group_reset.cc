@@ -26,7 +26,7 @@ struct NewOffset {
 Status members_error(const client::GroupDescription& group) {
   std::string names;
   for (size_t i = 0; i < std::min(group.members.size(), kMembersNamed); ++i)
-    names += fmt::format("{}{}", i == 0 ? "" : ", ", name_of(group.members[i]));
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", member_name(group.members[i]));
   if (group.members.size() > kMembersNamed) names += fmt::format(" and {} more", group.members.size() - kMembersNamed);
   return error(ErrorCode::non_empty_group, "group {} has {}: {}; offsets can be reset only while there are none",
                group.id, counted(static_cast<int64_t>(group.members.size()), "member"), names);
