@@ -11,7 +11,7 @@ namespace naru::client {
 namespace {
 
 // From version 13 on topics have ids instead of names; the names are what we know for sure.
-constexpr VersionRange kVersions{.min = 4, .max = 12};
+constexpr VersionRange kConsumerFetchVersions{.min = 4, .max = 12};
 
 int32_t to_ms(Duration duration) {
   return static_cast<int32_t>(std::chrono::duration_cast<Milliseconds>(duration).count());
@@ -138,7 +138,7 @@ Task<std::vector<FetchedPartition>> Consumer::ask(BrokerId leader, const std::ve
     partition.partition_max_bytes = options_.partition_max_bytes;
   }
   const Duration timeout = client_.options().request_timeout + options_.max_wait;
-  auto response = co_await (*connection)->call<kafka::FetchResponse>(request, timeout, kVersions);
+  auto response = co_await (*connection)->call<kafka::FetchResponse>(request, timeout, kConsumerFetchVersions);
   if (!response) {
     fail_all(response.error());
     co_return answer;

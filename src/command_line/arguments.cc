@@ -16,11 +16,12 @@ namespace {
 
 constexpr std::string_view kDefaultBootstrap = "127.0.0.1:9092";
 constexpr int kUsageError = 2;
-constexpr const char *kBrokers = "Broker", *kTopics = "Topics", *kRecords = "Records", *kCluster = "Cluster";
+constexpr const char *kBrokers = "Broker", *kTopics = "Topics", *kRecords = "Records", *kGroups = "Groups",
+                     *kCluster = "Cluster";
 
 // What CLI11 stores as text and becomes something better afterwards.
 struct Texts {
-  std::string bootstrap, timeout, acks, compression, rate, count, size, from;
+  std::string bootstrap, timeout, acks, compression, rate, count, size, from, to, watch;
   std::vector<std::string> configs, headers, partitions;
 };
 
@@ -37,6 +38,7 @@ class Parser {
     add_topic();
     add_produce();
     add_consume();
+    add_group();
     CLI::App* cluster = app_.add_subcommand("cluster", "The cluster as a whole")->group(kCluster);
     cluster->require_subcommand(1);
     leaf(*cluster, "status", "Brokers, partitions and their health", ClusterStatusFlags{});
@@ -163,6 +165,32 @@ class Parser {
                                   "Text with {topic} {partition} {offset} {timestamp} {time} {key} {value} {headers}"));
   }
 
+  void add_group() {
+    CLI::App* group = app_.add_subcommand("group", "Look at, reset and delete consumer groups")->group(kGroups);
+    group->require_subcommand(1);
+    CLI::App* list = leaf(*group, "list", "All groups, with their members and how far they are behind", group_list_);
+    list->add_option("--state", group_list_.states, "Only those in these states: Stable, Empty, ...")
+        ->delimiter(',')
+        ->take_all();
+    CLI::App* describe = leaf(*group, "describe",
+                              "Members, committed offsets, and lag in records and seconds of a group", group_describe_);
+    describe->add_option("NAME", group_describe_.name)->required();
+    CLI::App* why = leaf(*group, "why", "Say in one sentence why a group is not moving", group_why_);
+    why->add_option("NAME", group_why_.name)->required();
+    last_wins(why->add_option("--watch", texts_.watch, "How long to see whether a group that is behind commits (6s)"))
+        ->type_name("TIME");
+    CLI::App* reset = leaf(*group, "reset", "Set the committed offsets of a group without members", group_reset_);
+    reset->add_option("NAME", group_reset_.name)->required();
+    last_wins(reset->add_option("--topic", group_reset_.topic, "Whose offsets to set"))->required();
+    reset->add_option("--partition", texts_.partitions, "Only these: 0 or 0,2")->delimiter(',')->take_all();
+    last_wins(reset->add_option("--to", texts_.to,
+                                "earliest, latest, offset N, time T: 2026-11-15T10:00:00Z, or -2h for two hours ago"))
+        ->required();
+    reset->add_flag("--dry-run", group_reset_.dry_run, "Show what would be set, and change nothing");
+    CLI::App* remove = leaf(*group, "delete", "Delete groups without members, with their offsets", group_delete_);
+    remove->add_option("NAME", group_delete_.names, "One or several")->required();
+  }
+
   Status finish(const Environment& environment) {
     if (texts_.bootstrap.empty()) {
       const auto variable = std::ranges::find(environment, kBootstrapVariable, &KeyValue::first);
@@ -179,6 +207,12 @@ class Parser {
       return parse_assignments("--set", texts_.configs, config->set);
     if (auto* produce = std::get_if<ProduceFlags>(&command_)) return finish(*produce);
     if (auto* consume = std::get_if<ConsumeFlags>(&command_)) return finish(*consume);
+    if (auto* reset = std::get_if<GroupResetFlags>(&command_)) {
+      NARU_TRY(parse_flag("--to", texts_.to, parse_reset_target, reset->to));
+      return parse_partitions(texts_.partitions, reset->partitions);
+    }
+    if (auto* why = std::get_if<GroupWhyFlags>(&command_))
+      return parse_flag("--watch", texts_.watch, parse_duration, why->watch);
     return {};
   }
 
@@ -218,8 +252,22 @@ class Parser {
   TopicConfigFlags config_;
   ProduceFlags produce_;
   ConsumeFlags consume_;
+  GroupListFlags group_list_;
+  GroupDescribeFlags group_describe_;
+  GroupResetFlags group_reset_;
+  GroupDeleteFlags group_delete_;
+  GroupWhyFlags group_why_;
   DoctorFlags doctor_;
 };
+
+// `--to offset 42` is one value of two words, of which the second may begin with a minus.
+void join_reset_target(std::vector<std::string>& words) {
+  const auto flag = std::ranges::find(words, "--to");
+  if (words.front() != "group" || words.end() - flag < 3) return;
+  if (flag[1] != "offset" && flag[1] != "time") return;
+  flag[1] += " " + flag[2];
+  words.erase(flag + 2);
+}
 
 // `naru help topic create` is `naru topic create --help`.
 std::vector<std::string> without_help_verb(std::span<const std::string> words) {
@@ -235,9 +283,10 @@ std::vector<std::string> without_help_verb(std::span<const std::string> words) {
 
 std::expected<Arguments, EarlyExit> parse_arguments(std::span<const std::string> words, const Environment& environment,
                                                     std::string_view version) {
-  const auto all = without_help_verb(words);
-  constexpr std::array<std::string_view, 7> kCommands{"server",  "topic",  "produce", "consume",
-                                                      "cluster", "doctor", "version"};
+  auto all = without_help_verb(words);
+  join_reset_target(all);
+  constexpr std::array<std::string_view, 8> kCommands{"server", "topic",   "produce", "consume",
+                                                      "group",  "cluster", "doctor",  "version"};
   if (!all.front().starts_with('-') && std::ranges::find(kCommands, all.front()) == kCommands.end()) {
     return std::unexpected(EarlyExit{kUsageError, "",
                                      fmt::format("naru: there is no command '{}'; there are {} and help\n",

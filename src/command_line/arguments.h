@@ -80,6 +80,28 @@ struct ConsumeFlags {
   std::string format;  // empty: as the four flags say
 };
 
+struct GroupListFlags {
+  std::vector<std::string> states;  // empty: all
+};
+struct GroupDescribeFlags {
+  std::string name;
+};
+struct GroupResetFlags {
+  std::string name;
+  std::string topic;
+  std::vector<PartitionIndex> partitions;  // empty: all
+  StartAt to;
+  bool dry_run = false;
+};
+struct GroupDeleteFlags {
+  std::vector<std::string> names;
+};
+struct GroupWhyFlags {
+  std::string name;
+  // Consumers that commit by themselves do so every five seconds, if nobody changed it.
+  Duration watch = 6s;
+};
+
 struct ClusterStatusFlags {};
 struct DoctorFlags {
   std::vector<std::string> data;  // folders to look at
@@ -87,7 +109,8 @@ struct DoctorFlags {
 struct VersionFlags {};
 
 using Command = std::variant<ServerFlags, TopicCreateFlags, TopicListFlags, TopicDescribeFlags, TopicDeleteFlags,
-                             TopicSetPartitionsFlags, TopicConfigFlags, ProduceFlags, ConsumeFlags, ClusterStatusFlags,
+                             TopicSetPartitionsFlags, TopicConfigFlags, ProduceFlags, ConsumeFlags, GroupListFlags,
+                             GroupDescribeFlags, GroupResetFlags, GroupDeleteFlags, GroupWhyFlags, ClusterStatusFlags,
                              DoctorFlags, VersionFlags>;
 
 struct Arguments {

@@ -42,6 +42,43 @@ TEST(Arguments, TopicCommands) {
   flags<TopicListFlags>({"topic", "list", "--json"});
 }
 
+TEST(Arguments, GroupCommands) {
+  EXPECT_EQ(flags<GroupListFlags>({"group", "list", "--state", "Stable,Empty"}).states, (Words{"Stable", "Empty"}));
+  EXPECT_EQ(flags<GroupDescribeFlags>({"group", "describe", "g"}).name, "g");
+  EXPECT_EQ(flags<GroupDeleteFlags>({"group", "delete", "a", "b"}).names, (Words{"a", "b"}));
+  EXPECT_EQ(flags<GroupWhyFlags>({"group", "why", "g"}).watch, Duration(6s));
+  EXPECT_EQ(flags<GroupWhyFlags>({"group", "why", "g", "--watch", "1s"}).watch, Duration(1s));
+}
+
+TEST(Arguments, WhereToResetAGroupTo) {
+  using Kind = StartAt::Kind;
+  const auto target = [](const Words& to) {
+    Words words{"group", "reset", "--to"};
+    words.insert(words.end(), to.begin(), to.end());
+    words.insert(words.end(), {"g", "--topic", "t", "--partition", "0,2"});
+    const auto reset = flags<GroupResetFlags>(words);
+    EXPECT_EQ(reset.name, "g");
+    EXPECT_EQ(reset.topic, "t");
+    EXPECT_EQ(reset.partitions.size(), 2u);
+    return reset.to;
+  };
+  EXPECT_EQ(target({"earliest"}).kind, Kind::beginning);
+  EXPECT_EQ(target({"latest"}).kind, Kind::end);
+  EXPECT_EQ(target({"offset", "42"}).offset, 42);
+  EXPECT_EQ(target({"offset", "-10"}).offset, -10);
+  EXPECT_EQ(target({"offset 42"}).kind, Kind::offset) << "quoted";
+  EXPECT_EQ(target({"time", "-2h"}).ago, Duration(2h));
+  EXPECT_EQ(target({"time", "15m"}).ago, Duration(15min));
+  EXPECT_EQ(target({"time", "2023-11-14T22:13:20Z"}).time, 1'700'000'000'000);
+  EXPECT_EQ(target({"time", "@5"}).time, 5);
+  for (const Words& wrong : {Words{"beginning"}, {"offset", "x"}, {"offset"}, {"time", "42"}, {"time", "--dry-run"}}) {
+    Words words{"group", "reset", "g", "--topic", "t", "--to"};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_NE(refusal(words).find("is not earliest, latest, offset N, or time T"), std::string::npos);
+  }
+  EXPECT_NE(refusal({"group", "reset", "g", "--to", "latest"}).find("--topic"), std::string::npos);
+}
+
 TEST(Arguments, TheBootstrapListComesFromTheFlagThenTheEnvironmentThenTheDefault) {
   EXPECT_EQ(parse({"topic", "list"})->common.bootstrap, (std::vector<Endpoint>{{"127.0.0.1", 9092}}));
   const Environment environment{{"NARU_BOOTSTRAP", "a:1,b:2"}};
@@ -83,10 +120,10 @@ TEST(Arguments, WhereToBegin) {
 }
 
 TEST(Arguments, WhatIsWrongIsNamed) {
-  EXPECT_EQ(
-      refusal({"tpoic"}),
-      "naru: there is no command 'tpoic'; there are server, topic, produce, consume, cluster, doctor, version and "
-      "help\n");
+  EXPECT_EQ(refusal({"tpoic"}),
+            "naru: there is no command 'tpoic'; there are server, topic, produce, consume, group, cluster, doctor, "
+            "version and "
+            "help\n");
   EXPECT_EQ(refusal({"topic", "create", "x", "--config", "nonsense"}), "naru: --config nonsense: expected key=value\n");
   EXPECT_EQ(refusal({"produce", "x", "--acks", "2"}), "naru: --acks: '2' is not all, 1 or 0\n");
   EXPECT_EQ(refusal({"produce", "x", "--size", "10"}),

@@ -99,7 +99,7 @@ std::string show(std::optional<uint64_t> bytes) {
   return bytes ? format_bytes(*bytes) : "-";
 }
 
-std::string as_text(const CommandContext& context, const client::ClusterMetadata& metadata, const Disks& disks) {
+std::string status_as_text(const CommandContext& context, const client::ClusterMetadata& metadata, const Disks& disks) {
   constexpr auto kRight = Table::Align::right;
   const Totals totals = count_all(metadata);
   Table table({{"BROKER", kRight},
@@ -137,7 +137,8 @@ Task<ExitCode> cluster_status(CommandContext& context, ClusterStatusFlags) {
   const Status refreshed = co_await client.refresh_all();
   if (!refreshed.ok()) co_return fail(context, refreshed);
   const Disks disks = co_await find_disks(context, client);
-  print(context, context.common.json ? as_json(client.metadata(), disks) : as_text(context, client.metadata(), disks));
+  print(context,
+        context.common.json ? as_json(client.metadata(), disks) : status_as_text(context, client.metadata(), disks));
   co_return ExitCode::ok;
 }
 

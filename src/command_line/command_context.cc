@@ -52,6 +52,15 @@ std::string hint_for(const Status& status) {
       return "`naru topic describe NAME` shows it.";
     case ErrorCode::invalid_config:
       return "`naru topic config NAME --all` shows every key of a topic; docs/configuration.md says what each may be.";
+    case ErrorCode::group_id_not_found:
+      return "`naru group list` shows the groups that exist.";
+    case ErrorCode::non_empty_group:
+    case ErrorCode::unknown_member_id:
+      return "Stop the group's members first; `naru group describe NAME` shows them. One that was killed counts until "
+             "its "
+             "session times out.";
+    case ErrorCode::coordinator_load_in_progress:
+      return "The broker reads its groups after a start: try again, or allow more time with --timeout.";
     case ErrorCode::message_too_large:
       return "The limit is the topic's max.message.bytes.";
     case ErrorCode::unsupported_version:

@@ -147,7 +147,7 @@ std::string as_json(const Findings& findings) {
   return json.close_array().take();
 }
 
-std::string as_text(const CommandContext& context, const Findings& findings) {
+std::string findings_as_text(const CommandContext& context, const Findings& findings) {
   size_t width = 0;
   for (const Finding& finding : findings) width = std::max(width, finding.check.size());
   std::string text;
@@ -168,7 +168,7 @@ std::string as_text(const CommandContext& context, const Findings& findings) {
 Task<ExitCode> doctor(CommandContext& context, DoctorFlags flags) {
   Examination examination(context, flags);
   const Findings findings = co_await examination.run();
-  print(context, context.common.json ? as_json(findings) : as_text(context, findings));
+  print(context, context.common.json ? as_json(findings) : findings_as_text(context, findings));
   const bool failed =
       std::ranges::any_of(findings, [](const Finding& finding) { return finding.verdict == Verdict::fail; });
   co_return failed ? ExitCode::failed : ExitCode::ok;

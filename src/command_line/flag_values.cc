@@ -79,6 +79,25 @@ Status parse_partitions(const std::vector<std::string>& texts, std::vector<Parti
   return {};
 }
 
+Result<StartAt> parse_reset_target(std::string_view text) {
+  using Kind = StartAt::Kind;
+  if (text == "earliest") return StartAt{.kind = Kind::beginning};
+  if (text == "latest") return StartAt{.kind = Kind::end};
+  if (text.starts_with("offset ")) {
+    if (const auto offset = parse_number(text.substr(7))) return StartAt{.kind = Kind::offset, .offset = *offset};
+  }
+  if (text.starts_with("time ")) {
+    std::string_view time = text.substr(5);
+    if (time.starts_with('-')) time.remove_prefix(1);
+    const auto start = parse_start(time);
+    if (start && (start->kind == Kind::time || start->kind == Kind::ago)) return *start;
+  }
+  return failure(ErrorCode::invalid_argument,
+                 "'{}' is not earliest, latest, offset N, or time T, where T is a time (2026-11-15T10:00:00Z, "
+                 "@1700000000000) or how long ago (-2h)",
+                 text);
+}
+
 Result<StartAt> parse_start(std::string_view text) {
   using Kind = StartAt::Kind;
   if (text == "beginning") return StartAt{.kind = Kind::beginning};

@@ -36,6 +36,10 @@ Result<uint64_t> parse_count(std::string_view text);
 // "beginning", "end", "42", "-10", "15m" (ago), "2026-11-15T10:00:00Z", "@1700000000000".
 Result<StartAt> parse_start(std::string_view text);
 
+// "earliest", "latest", "offset 42", "offset -10" (before the end), "time -2h", "time 2026-11-15T10:00:00Z",
+// "time @1700000000000".
+Result<StartAt> parse_reset_target(std::string_view text);
+
 // Those of a flag that may be repeated; appended to `to`.
 Status parse_assignments(std::string_view flag, const std::vector<std::string>& texts, std::vector<KeyValue>& to);
 Status parse_partitions(const std::vector<std::string>& texts, std::vector<PartitionIndex>& to);

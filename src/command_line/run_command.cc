@@ -5,6 +5,7 @@
 #include "command_line/cluster_status.h"
 #include "command_line/consume_command.h"
 #include "command_line/doctor.h"
+#include "command_line/group_commands.h"
 #include "command_line/json_text.h"
 #include "command_line/produce_command.h"
 #include "command_line/topic_commands.h"
@@ -37,6 +38,11 @@ struct Starter {
   Task<ExitCode> operator()(TopicConfigFlags flags) const { return topic_config(context, std::move(flags)); }
   Task<ExitCode> operator()(ProduceFlags flags) const { return produce(context, std::move(flags)); }
   Task<ExitCode> operator()(ConsumeFlags flags) const { return consume(context, std::move(flags)); }
+  Task<ExitCode> operator()(GroupListFlags flags) const { return group_list(context, std::move(flags)); }
+  Task<ExitCode> operator()(GroupDescribeFlags flags) const { return group_describe(context, std::move(flags)); }
+  Task<ExitCode> operator()(GroupResetFlags flags) const { return group_reset(context, std::move(flags)); }
+  Task<ExitCode> operator()(GroupDeleteFlags flags) const { return group_delete(context, std::move(flags)); }
+  Task<ExitCode> operator()(GroupWhyFlags flags) const { return group_why(context, std::move(flags)); }
   Task<ExitCode> operator()(ClusterStatusFlags flags) const { return cluster_status(context, flags); }
   Task<ExitCode> operator()(DoctorFlags flags) const { return doctor(context, std::move(flags)); }
   Task<ExitCode> operator()(VersionFlags) const { return print_version(context); }

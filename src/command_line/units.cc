@@ -143,6 +143,16 @@ std::string format_duration(Duration duration) {
   return show(nanoseconds / 1e9, "s");
 }
 
+std::string format_age(Duration age) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(age).count();
+  if (seconds < 10) return fmt::format("{:.1f} s", std::chrono::duration<double>(age).count());
+  if (seconds < 120) return fmt::format("{} s", seconds);
+  const int64_t minutes = seconds / 60, hours = minutes / 60;
+  if (hours < 2) return fmt::format("{} min", minutes);
+  if (hours < 48) return fmt::format("{} h {} min", hours, minutes % 60);
+  return fmt::format("{} d {} h", hours / 24, hours % 24);
+}
+
 std::string format_count(uint64_t count) {
   std::string text = std::to_string(count);
   for (auto position = static_cast<ptrdiff_t>(text.size()) - 3; position > 0; position -= 3)

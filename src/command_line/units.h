@@ -22,6 +22,7 @@ Result<int64_t> parse_number(std::string_view text);
 std::string format_time(WallTimeMs time);        // 2026-11-15T10:00:00.123Z
 std::string format_bytes(uint64_t bytes);        // 1.4 MiB
 std::string format_duration(Duration duration);  // 1.4 ms, 12 s
+std::string format_age(Duration age);            // 0.4 s, 45 s, 12 min, 3 h 5 min, 2 d 4 h
 std::string format_count(uint64_t count);        // 12,345
 
 // For a terminal: control characters and bytes that are not UTF-8 become \xNN, so that no broker can repaint the

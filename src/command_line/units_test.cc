@@ -41,6 +41,11 @@ TEST(Units, WhatPeopleRead) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
   EXPECT_EQ(format_duration(1500us), "1.5 ms");
   EXPECT_EQ(format_duration(30s), "30 s");
+  EXPECT_EQ(format_age(400ms), "0.4 s");
+  EXPECT_EQ(format_age(45s), "45 s");
+  EXPECT_EQ(format_age(12min + 59s), "12 min");
+  EXPECT_EQ(format_age(185min), "3 h 5 min");
+  EXPECT_EQ(format_age(52h), "2 d 4 h");
 }
 
 TEST(Units, NothingThatABrokerSendsReachesTheTerminalUnchecked) {

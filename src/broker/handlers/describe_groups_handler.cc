@@ -40,6 +40,11 @@ void fill(const RequestContext& context, DescribedGroup described, Group& group)
   }
 }
 
+void fill_progress(const DescribedGroup& described, Group& group) {
+  group.naru_state_since_ms = described.state_since;
+  group.naru_waiting_for = described.waiting_for;
+}
+
 }  // namespace
 
 Task<Response> handle_describe_groups(const BrokerServices& services, const RequestContext& context,
@@ -61,6 +66,7 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
           groups.describe_group(id, std::move(reply), time, outcome);
         });
     if (described) {
+      if (request.naru_include_progress) fill_progress(*described, group);
       fill(context, std::move(*described), group);
     } else {
       group.error_code = described.error().code();

@@ -1,0 +1,61 @@
+// Looking at groups and deleting them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cluster_client.h"
+
+namespace naru::client {
+
+struct ListedGroup {
+  std::string id;
+  std::string type;           // "classic"; empty: the broker does not tell
+  std::string state;          // Kafka's words: Empty, PreparingRebalance, CompletingRebalance, Stable, ...
+  std::string protocol_type;  // "consumer", "connect", ...; empty for groups that only keep offsets
+  BrokerId coordinator = kNoBroker;
+};
+
+struct GroupMember {
+  std::string id;
+  std::optional<std::string> instance_id;
+  std::string client_id;
+  std::string host;
+  std::vector<std::string> topics;         // that it wants, in order; empty while that is not settled
+  std::vector<TopicPartition> partitions;  // that it has, in order
+  size_t unread_bytes = 0;                 // of an assignment that is not of consumers
+};
+
+struct GroupDescription {
+  std::string id;
+  std::string type;
+  std::string state;
+  std::string protocol_type;
+  std::string protocol;  // the assignor of consumers; empty while none is chosen
+  BrokerId coordinator = kNoBroker;
+  std::vector<GroupMember> members;      // in the order of their ids
+  WallTimeMs state_since = -1;           // by the broker's clock; -1: it does not tell
+  std::vector<std::string> waiting_for;  // ids of members; some may be about to join
+
+  const GroupMember* find_member(const std::string& member_id) const;
+};
+
+// Those of all brokers, in the order of their ids; only in these states, if any are given. Waits for brokers that are
+// loading their groups as long as the client waits for an answer.
+Task<Result<std::vector<ListedGroup>>> list_groups(ClusterClient& client, std::vector<std::string> states);
+
+// group_id_not_found if there is none. Errors of a coordinator that may soon be ready, or be another broker, are borne
+// for as long as `patience`.
+Task<Result<GroupDescription>> describe_group(ClusterClient& client, std::string group_id, Duration patience);
+// Several at once, which `coordinator` coordinates. Those that it does not describe are left out.
+Task<Result<std::vector<GroupDescription>>> describe_groups(ClusterClient& client, BrokerId coordinator,
+                                                            std::vector<std::string> group_ids);
+
+// With its offsets. non_empty_group while it has members.
+Task<Status> delete_group(ClusterClient& client, std::string group_id);
+
+// The same as broker_error, about a group.
+Status group_error(ErrorCode code, std::string_view group_id, const std::optional<std::string>& words = std::nullopt);
+
+}  // namespace naru::client

@@ -1,0 +1,224 @@
+#include "client/group_admin.h"
+
+#include <gtest/gtest.h>
+
+#include "client/fake_broker_testing.h"
+#include "client/group_offsets.h"
+#include "kafka_protocol/messages/delete_groups_response.h"
+#include "kafka_protocol/messages/describe_groups_request.h"
+#include "kafka_protocol/messages/describe_groups_response.h"
+#include "kafka_protocol/messages/find_coordinator_response.h"
+#include "kafka_protocol/messages/list_groups_response.h"
+#include "kafka_protocol/messages/metadata_response.h"
+#include "kafka_protocol/messages/offset_commit_request.h"
+#include "kafka_protocol/messages/offset_commit_response.h"
+#include "kafka_protocol/messages/offset_fetch_response.h"
+
+namespace naru::client {
+namespace {
+
+using Request = FakeBroker::Request;
+using Described = kafka::DescribeGroupsResponse::DescribedGroup;
+
+// Two brokers; each test says which of them coordinates group "g".
+class GroupAdminTest : public testing::Test {
+ protected:
+  GroupAdminTest() {
+    for (FakeBroker* broker : {&first_, &second_}) {
+      broker->on(kafka::ApiKey::metadata, [](const Request& request) {
+        kafka::MetadataResponse response;
+        response.brokers = {{.node_id = BrokerId(1), .host = "first", .port = 1},
+                            {.node_id = BrokerId(2), .host = "second", .port = 2}};
+        return request.answer(response);
+      });
+      broker->on(kafka::ApiKey::find_coordinator, [this](const Request& request) {
+        kafka::FindCoordinatorResponse response;
+        response.coordinators.push_back(
+            {.key = "g", .node_id = coordinator_, .host = "", .port = 0, .error_code = ErrorCode::none});
+        return request.answer(response);
+      });
+    }
+  }
+
+  template <class T>
+  T run(Task<T> task) {
+    std::optional<T> result;
+    world_.run_task(keep(std::move(task), result));
+    return std::move(*result);
+  }
+  template <class T>
+  static Task<void> keep(Task<T> task, std::optional<T>& result) {
+    result.emplace(co_await std::move(task));
+  }
+
+  static void describes(FakeBroker& broker, std::function<Described()> describe) {
+    broker.on(kafka::ApiKey::describe_groups, [describe = std::move(describe)](const Request& request) {
+      kafka::DescribeGroupsResponse response;
+      response.groups = {describe()};
+      return request.answer(response);
+    });
+  }
+
+  SimulatedWorld world_{1};
+  std::unique_ptr<SimulatedProcess> process_ = world_.add_node("client").start();
+  FakeBroker first_{world_.add_node("first"), 1};
+  FakeBroker second_{world_.add_node("second"), 2};
+  BrokerId coordinator_{1};
+  ClusterClient client_{process_->seams(), {.bootstrap = {{"first", 1}}, .request_timeout = 3s}};
+};
+
+TEST_F(GroupAdminTest, ACoordinatorThatIsLoadingIsAskedAgain) {
+  int asked = 0;
+  describes(first_, [&] {
+    return Described{.error_code = ++asked < 3 ? ErrorCode::coordinator_load_in_progress : ErrorCode::none,
+                     .group_id = "g",
+                     .group_state = "Empty"};
+  });
+  const auto group = run(describe_group(client_, "g", 3s));
+  ASSERT_TRUE(group) << group.error().to_string();
+  EXPECT_EQ(group->state, "Empty");
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(GroupAdminTest, PatienceEnds) {
+  int asked = 0;
+  describes(first_, [&asked] {
+    ++asked;
+    return Described{.error_code = ErrorCode::coordinator_load_in_progress, .group_id = "g"};
+  });
+  EXPECT_EQ(run(describe_group(client_, "g", Duration::zero())).error().code(),
+            ErrorCode::coordinator_load_in_progress);
+  EXPECT_EQ(asked, 1);
+  const MonotonicTime begin = world_.now();
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::coordinator_load_in_progress);
+  EXPECT_GE(world_.now() - begin, 3s);
+  EXPECT_LT(world_.now() - begin, 4s);
+}
+
+TEST_F(GroupAdminTest, ACoordinatorThatHasMovedIsLookedUpAgain) {
+  describes(first_, [this] {
+    coordinator_ = BrokerId(2);
+    return Described{.error_code = ErrorCode::not_coordinator, .group_id = "g"};
+  });
+  describes(second_, [] { return Described{.group_id = "g", .group_state = "Stable"}; });
+  const auto group = run(describe_group(client_, "g", 3s));
+  ASSERT_TRUE(group) << group.error().to_string();
+  EXPECT_EQ(group->coordinator, BrokerId(2));
+  EXPECT_EQ(group->state_since, -1) << "a broker that is not Naru";
+}
+
+TEST_F(GroupAdminTest, OurOwnFieldsAreAskedForAndRead) {
+  first_.on(kafka::ApiKey::describe_groups, [](const Request& request) {
+    kafka::DescribeGroupsResponse response;
+    response.groups = {{.group_id = "g", .group_state = "PreparingRebalance"}};
+    if (request.body<kafka::DescribeGroupsRequest>().naru_include_progress) {
+      response.groups[0].naru_state_since_ms = 77;
+      response.groups[0].naru_waiting_for = {"m"};
+    }
+    return request.answer(response);
+  });
+  const auto group = run(describe_group(client_, "g", 3s));
+  ASSERT_TRUE(group) << group.error().to_string();
+  EXPECT_EQ(group->state_since, 77);
+  EXPECT_EQ(group->waiting_for, std::vector<std::string>{"m"});
+}
+
+TEST_F(GroupAdminTest, WhatMembersHaveOfAnotherProtocolIsCounted) {
+  const auto garbage = [](std::string protocol_type) {
+    return [protocol_type] {
+      Described group{.group_id = "g", .group_state = "Stable", .protocol_type = protocol_type};
+      group.members.push_back({.member_id = "m", .client_host = "/10.0.0.7", .member_assignment = Bytes(17)});
+      group.members.back().member_assignment[0] = std::byte{0xff};
+      return group;
+    };
+  };
+  for (const char* protocol_type : {"connect", "consumer"}) {
+    describes(first_, garbage(protocol_type));
+    const auto group = run(describe_group(client_, "g", 3s));
+    ASSERT_TRUE(group) << group.error().to_string();
+    EXPECT_EQ(group->members.at(0).unread_bytes, 17u);
+    EXPECT_EQ(group->members.at(0).host, "10.0.0.7");
+  }
+}
+
+TEST_F(GroupAdminTest, AGroupThatDoesNotExistIsSaidInBothWays) {
+  describes(first_, [] { return Described{.group_id = "g", .group_state = "Dead"}; });
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::group_id_not_found);
+  describes(first_, [] { return Described{.error_code = ErrorCode::group_id_not_found, .group_id = "g"}; });
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().message(),
+            "group g: there is no such group (GROUP_ID_NOT_FOUND)");
+  describes(first_, [] { return Described{.group_id = "another", .group_state = "Stable"}; });
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::network_exception);
+}
+
+TEST_F(GroupAdminTest, GroupsOfAllBrokersAreListed) {
+  int asked = 0;
+  const auto list = [&asked](std::string name) {
+    return [name, &asked](const Request& request) {
+      kafka::ListGroupsResponse response;
+      response.error_code = ++asked == 1 ? ErrorCode::coordinator_load_in_progress : ErrorCode::none;
+      if (response.error_code == ErrorCode::none) {
+        response.groups.push_back(
+            {.group_id = name, .protocol_type = "consumer", .group_state = "Stable", .group_type = "classic"});
+      }
+      return request.answer(response);
+    };
+  };
+  first_.on(kafka::ApiKey::list_groups, list("z"));
+  second_.on(kafka::ApiKey::list_groups, list("a"));
+  const auto groups = run(list_groups(client_, {}));
+  ASSERT_TRUE(groups) << groups.error().to_string();
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ((*groups)[0].id, "a");
+  EXPECT_EQ((*groups)[0].coordinator, BrokerId(2));
+  EXPECT_EQ((*groups)[1].coordinator, BrokerId(1));
+}
+
+TEST_F(GroupAdminTest, AGroupWithMembersIsNotDeleted) {
+  first_.on(kafka::ApiKey::delete_groups, [](const Request& request) {
+    kafka::DeleteGroupsResponse response;
+    response.results = {{.group_id = "g", .error_code = ErrorCode::non_empty_group}};
+    return request.answer(response);
+  });
+  EXPECT_EQ(run(delete_group(client_, "g")).code(), ErrorCode::non_empty_group);
+}
+
+TEST_F(GroupAdminTest, OffsetsThatWereNeverCommittedAreNoOffsets) {
+  first_.on(kafka::ApiKey::offset_fetch, [](const Request& request) {
+    kafka::OffsetFetchResponse response;
+    auto& group = response.groups.emplace_back();
+    group.group_id = "g";
+    auto& topic = group.topics.emplace_back();
+    topic.name = "t";
+    topic.partitions = {{.partition_index = PartitionIndex(0), .committed_offset = Offset(7), .metadata = ""},
+                        {.partition_index = PartitionIndex(1), .committed_offset = Offset(-1), .metadata = ""}};
+    return request.answer(response);
+  });
+  const auto offsets = run(fetch_group_offsets(client_, "g"));
+  ASSERT_TRUE(offsets) << offsets.error().to_string();
+  EXPECT_EQ(*offsets, (CommittedOffsets{{{"t", PartitionIndex(0)}, Offset(7)}}));
+}
+
+TEST_F(GroupAdminTest, OffsetsAreCommittedAsNobodysMember) {
+  ErrorCode answer = ErrorCode::none;
+  bool leaves_out = false;
+  first_.on(kafka::ApiKey::offset_commit, [&](const Request& request) {
+    const auto body = request.body<kafka::OffsetCommitRequest>();
+    EXPECT_EQ(body.generation_id_or_member_epoch, -1);
+    EXPECT_EQ(body.member_id, "");
+    EXPECT_EQ(body.topics.at(0).partitions.at(0).committed_offset, Offset(5));
+    kafka::OffsetCommitResponse response;
+    response.topics.emplace_back().name = "t";
+    if (!leaves_out) response.topics[0].partitions = {{.partition_index = PartitionIndex(0), .error_code = answer}};
+    return request.answer(response);
+  });
+  const CommittedOffsets offsets{{{"t", PartitionIndex(0)}, Offset(5)}};
+  EXPECT_TRUE(run(commit_group_offsets(client_, "g", offsets)).ok());
+  answer = ErrorCode::unknown_member_id;
+  EXPECT_EQ(run(commit_group_offsets(client_, "g", offsets)).code(), ErrorCode::unknown_member_id);
+  leaves_out = true;
+  EXPECT_EQ(run(commit_group_offsets(client_, "g", offsets)).code(), ErrorCode::network_exception);
+}
+
+}  // namespace
+}  // namespace naru::client
