@@ -136,8 +136,7 @@ ErrorCode admit_commit(ClassicGroup& group, const MemberClaim& claim, GroupStep&
 void on_session_timer(ClassicGroup& group, const std::string& member_id, GroupStep& step) {
   ClassicMember* member = group.find(member_id);
   if (member == nullptr || !session_is_over(group, *member, step)) return;
-  log_info("groups", "member {} of group {} has not been heard of for {} ms", member_id, group.id(),
-           member->session_timeout.count());
+  log_info("groups", "the session of member {} of group {} is over", member_id, group.id());
   drop_member(group, member_id, ErrorCode::unknown_member_id, step);
   rebalance_or_complete(group, step);
 }

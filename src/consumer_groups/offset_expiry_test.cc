@@ -1,0 +1,164 @@
+#include "consumer_groups/offset_expiry.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "consumer_groups/group_testing.h"
+
+namespace naru {
+namespace {
+
+constexpr auto kDay = 24h;
+const GroupPartition kRead{"t", PartitionIndex(0)};
+
+class TestLogs final : public UnreadRecords {
+ public:
+  bool has_unread(const GroupPartition& partition, const CommittedOffset&) const override {
+    return unread.contains(partition);
+  }
+  bool topic_exists(std::string_view topic) const override { return !gone.contains(topic); }
+
+  std::set<GroupPartition> unread;
+  std::set<std::string, std::less<>> gone;
+};
+
+TEST(OffsetExpiry, ASimpleGroupsOffsetsExpireFromTheirCommit) {
+  TestCoordinator test;
+  const TestLogs logs;
+  test.commit("g", {}, kRead, 5);
+  test.advance(30 * kDay - 1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_TRUE(test.list().empty());
+}
+
+TEST(OffsetExpiry, NothingExpiresWhileTheGroupHasMembers) {
+  const TestLogs logs;
+  TestCoordinator test({.session_timeout_max = Milliseconds(50 * kDay)});
+  JoinGroup patient = joining("g", "m1");
+  patient.session_timeout = 50 * kDay;
+  form_group(test, "g", {patient});
+  test.commit("g", {"m1", {}, 1}, kRead, 5);
+  test.advance(40 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+}
+
+TEST(OffsetExpiry, AGroupsOffsetsExpireFromWhenItBecameEmpty) {
+  TestCoordinator test;
+  const TestLogs logs;
+  form_group(test, "g", {joining("g", "m1")});
+  test.commit("g", {"m1", {}, 1}, kRead, 5);
+  test.advance(9s);
+  test.leave("g", {{"m1"}});
+  test.advance(30 * kDay - 1ms);
+  test.restart();
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_TRUE(test.coordinator->durable_state() == DurableGroups());
+}
+
+TEST(OffsetExpiry, WhatIsSetInAnEmptyGroupCountsFromThen) {
+  TestCoordinator test;
+  const TestLogs logs;
+  form_group(test, "g", {joining("g", "m1")});
+  test.leave("g", {{"m1"}});
+  test.advance(29 * kDay);
+  test.commit("g", {}, kRead, 5);
+  test.advance(29 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+}
+
+TEST(OffsetExpiry, NothingExpiresWhileThereIsSomethingToRead) {
+  TestCoordinator test;
+  TestLogs logs;
+  const GroupPartition other{"t", PartitionIndex(1)};
+  logs.unread = {kRead};
+  test.commit("g", {}, kRead, 5);
+  test.commit("g", {}, other, 6);
+  CommitOffsets request{
+      .group_id = "old client", .retention = 1ms, .entries = {{.partition = kRead, .offset = Offset(1)}}};
+  test.commit(request);
+  test.advance(100 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  EXPECT_EQ(test.committed("g", other), -1);
+  EXPECT_EQ(test.committed("old client", kRead), 1);
+  logs.unread.clear();
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_EQ(test.committed("old client", kRead), -1);
+}
+
+TEST(OffsetExpiry, WhatAnOldClientAskedForItselfHolds) {
+  TestCoordinator test;
+  const TestLogs logs;
+  test.commit({.group_id = "short", .retention = 1h, .entries = {{.partition = kRead, .offset = Offset(1)}}});
+  test.commit({.group_id = "long", .retention = 60 * kDay, .entries = {{.partition = kRead, .offset = Offset(1)}}});
+  test.advance(1h);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("short", kRead), -1);
+  test.advance(50 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("long", kRead), 1);
+}
+
+TEST(OffsetExpiry, OffsetsOfTopicsThatAreGoneGoEvenWhileTheGroupIsActive) {
+  TestCoordinator test;
+  TestLogs logs;
+  logs.gone = {"t"};
+  form_group(test, "g", {joining("g", "m1")});
+  test.commit("g", {"m1", {}, 1}, kRead, 5);
+  test.commit("g", {"m1", {}, 1}, {"u", PartitionIndex(0)}, 6);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_EQ(test.committed("g", {"u", PartitionIndex(0)}), 6);
+}
+
+TEST(OffsetExpiry, AClockThatIsSetForwardCostsNobodyHisOffsets) {
+  TestCoordinator test;
+  const TestLogs logs;
+  test.commit("g", {}, kRead, 5);
+  test.time.wall_ms += Milliseconds(365 * kDay).count();
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(30 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+}
+
+TEST(OffsetExpiry, AClockThatIsSetBackMakesOffsetsStayLonger) {
+  TestCoordinator test;
+  const TestLogs logs;
+  test.commit("g", {}, kRead, 5);
+  test.time.wall_ms -= Milliseconds(365 * kDay).count();
+  test.advance(30 * kDay);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+}
+
+TEST(OffsetExpiry, EmptyGroupsWithoutOffsetsAreRemovedAndThoseWithMembersAreNot) {
+  TestCoordinator test;
+  const TestLogs logs;
+  form_group(test, "left", {joining("left", "m1")});
+  test.leave("left", {{"m1"}});
+  form_group(test, "alive", {joining("alive", "m2")});
+  const auto joining_now = test.join(joining("new", "m3"));
+  test.expire_offsets(logs);
+  const auto listed = test.list();
+  ASSERT_EQ(listed.size(), 2);
+  EXPECT_EQ(listed[0].group_id, "alive");
+  EXPECT_EQ(listed[1].group_id, "new");
+  EXPECT_EQ(test.coordinator->durable_state().groups.size(), 1);
+}
+
+}  // namespace
+}  // namespace naru
