@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "consumer_groups/group_records.h"
+
 namespace naru {
 namespace {
 
@@ -39,6 +41,17 @@ Status check_join(const ConsumerHeartbeat& request) {
   return {};
 }
 
+bool fits(const std::optional<std::string>& text) {
+  return !text.has_value() || fits_record(*text);
+}
+
+Status check_texts(const ConsumerHeartbeat& request) {
+  const bool all_fit = fits_record(request.group_id) && fits_record(request.member_id) && fits(request.instance_id) &&
+                       fits(request.rack_id) && fits_record(request.client_id) && fits_record(request.client_host) &&
+                       (!request.subscribed_topics || std::ranges::all_of(*request.subscribed_topics, fits_record));
+  return all_fit ? Status() : invalid_heartbeat("a text is too long");
+}
+
 // It becomes a record.
 Status check_subscription_size(const ConsumerHeartbeat& request, size_t limit) {
   if (!request.subscribed_topics.has_value()) return {};
@@ -52,6 +65,7 @@ Status check_subscription_size(const ConsumerHeartbeat& request, size_t limit) {
 
 Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSettings& settings) {
   NARU_TRY(check_identity(request));
+  NARU_TRY(check_texts(request));
   if (request.member_epoch < 0) return {};  // whoever leaves needs to say nothing else
   if (request.member_epoch == kJoinEpoch) NARU_TRY(check_join(request));
   if (request.rebalance_timeout.has_value() &&

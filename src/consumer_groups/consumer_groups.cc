@@ -57,6 +57,7 @@ void ConsumerGroups::emit(CoordinatorRecord record, CoordinatorOutcome& outcome)
 
 void ConsumerGroups::loaded(const CoordinatorTime& time) {
   for (auto& [group_id, entry] : groups_) {
+    entry.empty_since = time.wall_ms;
     for (const auto& [member_id, member] : entry.group.members()) {
       if (!member.subscription.has_value()) continue;
       restart_session(entry, group_id, member_id, time.now);
@@ -106,14 +107,15 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
   const auto timers = entry->second.timers.find(timer.member_id);
   if (timers == entry->second.timers.end()) return;
   if (timer.kind == TimerKind::rebalance) {
-    if (timers->second.rebalance == timer.sequence) remove_member(timer.group_id, timer.member_id, outcome);
+    if (timers->second.rebalance == timer.sequence)
+      remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
     return;
   }
   if (timers->second.session != timer.sequence) return;
   if (time.now < timers->second.session_deadline) {
     timers_.insert(timers->second.session_deadline, timer);
   } else {
-    remove_member(timer.group_id, timer.member_id, outcome);
+    remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
   }
 }
 
@@ -122,6 +124,12 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
 const ConsumerGroup* ConsumerGroups::find(std::string_view group_id) const {
   const auto found = groups_.find(group_id);
   return found != groups_.end() ? &found->second.group : nullptr;
+}
+
+std::optional<WallTimeMs> ConsumerGroups::empty_since(std::string_view group_id) const {
+  const auto found = groups_.find(group_id);
+  if (found == groups_.end() || found->second.group.size() > 0) return std::nullopt;
+  return found->second.empty_since;
 }
 
 std::vector<ListedGroup> ConsumerGroups::list() const {
@@ -191,22 +199,27 @@ std::map<std::string, ConsumerGroup> ConsumerGroups::durable_state() const {
 }
 
 ErrorCode ConsumerGroups::delete_group(std::string_view group_id, CoordinatorOutcome& outcome) {
-  const auto entry = groups_.find(group_id);
-  if (entry == groups_.end()) return ErrorCode::group_id_not_found;
-  if (entry->second.group.size() > 0) return ErrorCode::non_empty_group;
+  const ConsumerGroup* group = find(group_id);
+  if (group == nullptr) return ErrorCode::group_id_not_found;
+  if (group->size() > 0) return ErrorCode::non_empty_group;
+  dissolve(std::string(group_id), outcome);
+  return ErrorCode::none;
+}
+
+void ConsumerGroups::dissolve(const std::string& group_id, CoordinatorOutcome& outcome) {
+  const ConsumerGroup& group = *find(group_id);
   std::vector<CoordinatorRecord> tombstones;
-  for (const auto& [expression, resolved] : entry->second.group.expressions()) {
-    tombstones.push_back(expression_record(group_id, expression, nullptr));
+  for (const auto& [member_id, member] : group.members()) {
+    tombstones.push_back(current_assignment_record(group_id, member_id, nullptr));
+    tombstones.push_back(target_assignment_record(group_id, member_id, nullptr));
+    tombstones.push_back(subscription_record(group_id, member_id, nullptr));
   }
-  // What a member left behind that never was one.
-  for (const auto& [member_id, member] : entry->second.group.members()) {
-    if (member.current.has_value()) tombstones.push_back(current_assignment_record(group_id, member_id, nullptr));
-    if (member.target.has_value()) tombstones.push_back(target_assignment_record(group_id, member_id, nullptr));
+  for (const auto& [expression, resolved] : group.expressions()) {
+    tombstones.push_back(expression_record(group_id, expression, nullptr));
   }
   tombstones.push_back(assignment_epoch_record(group_id, std::nullopt));
   tombstones.push_back(group_epoch_record(group_id, std::nullopt));
   for (CoordinatorRecord& tombstone : tombstones) emit(std::move(tombstone), outcome);
-  return ErrorCode::none;
 }
 
 }  // namespace naru

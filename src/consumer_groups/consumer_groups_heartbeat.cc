@@ -64,23 +64,42 @@ ConsumerHeartbeatAnswer ConsumerGroups::heartbeat(const ConsumerHeartbeat& reque
 Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHeartbeat& request,
                                                               const CoordinatorTime& time,
                                                               CoordinatorOutcome& outcome) {
-  NARU_TRY(check_heartbeat(request, settings_));
-  if (request.member_epoch < 0) return leave(request, outcome);
-  if (topics_ == nullptr) return failure(ErrorCode::coordinator_load_in_progress, "the topics are not known yet");
-  NARU_TRY_ASSIGN(const Admission admission, admit(request));
-  if (request.subscribed_expression.has_value()) {
-    NARU_TRY_ASSIGN([[maybe_unused]] const auto valid, RegularExpression::compile(*request.subscribed_expression));
+  if (request.member_epoch < 0) {
+    NARU_TRY(check_heartbeat(request, settings_));
+    return leave(request, time, outcome);
   }
+  NARU_TRY(check_join(request));
+  NARU_TRY_ASSIGN(const Admission admission, admit(request));
 
   // Nothing is refused from here on.
-  if (admission.replaced.has_value()) {
-    replace_member(request.group_id, *admission.replaced, admission.member_id, outcome);
-  }
-  bool is_new_epoch = update_subscription(request, admission, time.wall_ms, outcome);
-  is_new_epoch |= refresh(request.group_id, time.wall_ms, outcome);
-  if (is_new_epoch) bump_epoch(request.group_id, outcome);
-  update_target(request.group_id, outcome);
-  return reconcile_member(request, admission, time, outcome);
+  const std::string& group_id = request.group_id;
+  const std::string& member_id = admission.member_id;
+  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
+  const ConsumerSubscription said = updated_subscription(subscription_of(group_id, member_id), request);
+  const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
+  bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
+  const ConsumerMember& member = *find(group_id)->find(member_id);
+  const PartitionSet assigned_before = member.current.has_value() ? member.current->assigned : PartitionSet{};
+  std::optional<PartitionSet> owned;
+  if (request.owned.has_value()) owned = make_partition_set(*request.owned);
+  ConsumerMemberAssignment current = reconcile_member(group_id, member_id, owned ? &*owned : nullptr, time, outcome);
+
+  ConsumerHeartbeatAnswer answer{
+      .member_id = member_id,
+      .member_epoch = current.epoch,
+      .heartbeat_interval = settings_.timeouts_of(group_id).heartbeat_interval,
+  };
+  const bool wants_assignment = request.member_epoch == kJoinEpoch || is_full(request) || admission.missed_answer;
+  if (wants_assignment || current.assigned != assigned_before) answer.assignment = std::move(current.assigned);
+  return answer;
+}
+
+Status ConsumerGroups::check_join(const ConsumerHeartbeat& request) const {
+  NARU_TRY(check_heartbeat(request, settings_));
+  if (topics_ == nullptr) return error(ErrorCode::coordinator_load_in_progress, "the topics are not known yet");
+  if (!request.subscribed_expression.has_value()) return {};
+  const auto compiled = RegularExpression::compile(*request.subscribed_expression);
+  return compiled.has_value() ? Status() : compiled.error();
 }
 
 // --- Who it is -------------------------------------------------------------------------------------------------------
@@ -138,54 +157,52 @@ Status ConsumerGroups::check_static_member(const ConsumerGroup& group, const Con
 
 // --- What it says ----------------------------------------------------------------------------------------------------
 
-bool ConsumerGroups::update_subscription(const ConsumerHeartbeat& request, const Admission& admission, WallTimeMs now,
-                                         CoordinatorOutcome& outcome) {
-  const ConsumerGroup* group = find(request.group_id);
-  const ConsumerMember* member = group != nullptr ? group->find(admission.member_id) : nullptr;
-  const ConsumerSubscription before = member != nullptr ? *member->subscription : ConsumerSubscription{};
-  const ConsumerSubscription after = updated_subscription(before, request);
-  const bool is_new = !admission.is_known || changes_target(before, after);
-  if (member != nullptr && after == before) return is_new;
-  emit(subscription_record(request.group_id, admission.member_id, &after), outcome);
-  resolve_expression(request.group_id, after.expression, now, outcome);
-  drop_unused_expression(request.group_id, before.expression, outcome);
-  return is_new;
+ConsumerSubscription ConsumerGroups::subscription_of(const std::string& group_id, const std::string& member_id) const {
+  const ConsumerGroup* group = find(group_id);
+  const ConsumerMember* member = group != nullptr ? group->find(member_id) : nullptr;
+  return member != nullptr ? *member->subscription : ConsumerSubscription{};
 }
 
-ConsumerHeartbeatAnswer ConsumerGroups::reconcile_member(const ConsumerHeartbeat& request, const Admission& admission,
-                                                         const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  Entry& entry = groups_.find(request.group_id)->second;
-  const ConsumerMember& member = *entry.group.find(admission.member_id);
+bool ConsumerGroups::update_subscription(const std::string& group_id, const Admission& admission,
+                                         const ConsumerSubscription& after, WallTimeMs now,
+                                         CoordinatorOutcome& outcome) {
+  const ConsumerSubscription before = subscription_of(group_id, admission.member_id);
+  if (admission.is_known && after == before) return false;
+  emit(subscription_record(group_id, admission.member_id, &after), outcome);
+  resolve_expression(group_id, after.expression, now, outcome);
+  drop_unused_expression(group_id, before.expression, outcome);
+  return !admission.is_known || changes_target(before, after);
+}
+
+void ConsumerGroups::bring_up_to_date(const std::string& group_id, bool is_new_epoch, WallTimeMs now,
+                                      CoordinatorOutcome& outcome) {
+  const bool topics_changed = refresh(group_id, now, outcome);
+  if (is_new_epoch || topics_changed) bump_epoch(group_id, outcome);
+  update_target(group_id, outcome);
+}
+
+ConsumerMemberAssignment ConsumerGroups::reconcile_member(const std::string& group_id, const std::string& member_id,
+                                                          const PartitionSet* owned, const CoordinatorTime& time,
+                                                          CoordinatorOutcome& outcome) {
+  Entry& entry = groups_.find(group_id)->second;
+  const ConsumerMember& member = *entry.group.find(member_id);
   const bool is_first = !member.current.has_value();
   const ConsumerMemberAssignment before = member.current.value_or(ConsumerMemberAssignment{});
   const PartitionSet target = member.target.value_or(PartitionSet{});
-  std::optional<PartitionSet> owned;
-  if (request.owned.has_value()) owned = make_partition_set(*request.owned);
-
-  const ConsumerMemberAssignment after =
-      reconcile(before, {entry.group.assignment_epoch(), target}, owned.has_value() ? &*owned : nullptr, entry.group);
+  ConsumerMemberAssignment after = reconcile(before, {entry.group.assignment_epoch(), target}, owned, entry.group);
   if (is_first || after != before) {
-    emit(current_assignment_record(request.group_id, admission.member_id, &after), outcome);
-    entry.timers[admission.member_id].rebalance = 0;
-    if (after.state == ReconciliationState::unrevoked) {
-      restart_rebalance(entry, request.group_id, admission.member_id, time.now);
-    }
+    emit(current_assignment_record(group_id, member_id, &after), outcome);
+    entry.timers[member_id].rebalance = 0;
+    if (after.state == ReconciliationState::unrevoked) restart_rebalance(entry, group_id, member_id, time.now);
   }
-  restart_session(entry, request.group_id, admission.member_id, time.now);
-
-  ConsumerHeartbeatAnswer answer{
-      .member_id = admission.member_id,
-      .member_epoch = after.epoch,
-      .heartbeat_interval = settings_.timeouts_of(request.group_id).heartbeat_interval,
-  };
-  const bool wants_assignment = request.member_epoch == kJoinEpoch || is_full(request) || admission.missed_answer;
-  if (wants_assignment || after.assigned != before.assigned) answer.assignment = after.assigned;
-  return answer;
+  restart_session(entry, group_id, member_id, time.now);
+  return after;
 }
 
 // --- How it goes -----------------------------------------------------------------------------------------------------
 
-Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& request, CoordinatorOutcome& outcome) {
+Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& request, const CoordinatorTime& time,
+                                                      CoordinatorOutcome& outcome) {
   const ConsumerGroup* group = find(request.group_id);
   if (group == nullptr) return failure(ErrorCode::group_id_not_found, "there is no group {}", request.group_id);
   if (request.instance_id.has_value()) {
@@ -198,7 +215,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
   if (request.member_epoch == kTemporaryLeaveEpoch) {
     leave_for_a_while(request.group_id, request.member_id, outcome);
   } else {
-    remove_member(request.group_id, request.member_id, outcome);
+    remove_member(request.group_id, request.member_id, time.wall_ms, outcome);
   }
   return ConsumerHeartbeatAnswer{.member_id = request.member_id, .member_epoch = request.member_epoch};
 }
@@ -236,12 +253,19 @@ void ConsumerGroups::replace_member(const std::string& group_id, const std::stri
   emit(current_assignment_record(group_id, new_id, &current), outcome);
 }
 
-void ConsumerGroups::remove_member(const std::string& group_id, const std::string& member_id,
+void ConsumerGroups::remove_member(const std::string& group_id, const std::string& member_id, WallTimeMs now,
                                    CoordinatorOutcome& outcome) {
   const std::string expression = find(group_id)->find(member_id)->subscription->expression;
   erase_member_records(group_id, member_id, outcome);
   drop_unused_expression(group_id, expression, outcome);
   bump_epoch(group_id, outcome);
+  groups_.find(group_id)->second.empty_since = now;
+  note_if_all_classic(group_id);
+}
+
+void ConsumerGroups::note_if_all_classic(const std::string& group_id) {
+  const ConsumerGroup& group = *find(group_id);
+  if (group.size() > 0 && group.classic_size() == group.size()) all_classic_.insert(group_id);
 }
 
 }  // namespace naru
