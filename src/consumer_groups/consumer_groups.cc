@@ -6,6 +6,7 @@
 #include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/consumer_group_target.h"
 #include "foundation/assert.h"
+#include "foundation/log.h"
 
 namespace naru {
 namespace {
@@ -115,6 +116,7 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
   if (time.now < timers->second.session_deadline) {
     timers_.insert(timers->second.session_deadline, timer);
   } else {
+    log_info("groups", "the session of member {} of group {} is over", timer.member_id, timer.group_id);
     remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
   }
 }
