@@ -60,7 +60,9 @@ ClassicGroup::ClassicGroup(std::string group_id, const StoredGroup& stored)
          .assignment = member.assignment},
         stored.protocol_type);
   }
-  if (stored.leader && members_.contains(*stored.leader)) leader_ = *stored.leader;
+  if (stored.members.empty()) return;
+  const bool has_leader = stored.leader && members_.contains(*stored.leader);
+  leader_ = has_leader ? *stored.leader : stored.members.front().member_id;
 }
 
 void ClassicGroup::enter(ClassicState state, WallTimeMs now) {
@@ -99,7 +101,6 @@ ErrorCode ClassicGroup::check_claim(std::string_view member_id, const std::optio
 
 ClassicMember& ClassicGroup::add(ClassicMember member, const std::string& protocol_type) {
   if (members_.empty()) protocol_type_ = protocol_type;
-  if (leader_.empty()) leader_ = member.member_id;
   if (member.instance_id) instances_[*member.instance_id] = member.member_id;
   if (member.parked_join) ++parked_joins_;
   member.place = next_place_++;
@@ -120,10 +121,7 @@ ClassicMember ClassicGroup::remove(std::string_view member_id) {
   if (member.parked_join) --parked_joins_;
   count_protocols(member, -1);
   bytes_ -= bytes_of(member);
-  if (leader_ == member.member_id) {
-    const auto eldest = std::ranges::min_element(members_, {}, [](const auto& entry) { return entry.second.place; });
-    leader_ = eldest == members_.end() ? "" : eldest->first;
-  }
+  if (leader_ == member.member_id) leader_.clear();
   return member;
 }
 

@@ -62,7 +62,7 @@ class ClassicGroup {
   int32_t generation() const { return generation_; }
   const std::string& protocol_type() const { return protocol_type_; }
   const std::optional<std::string>& protocol() const { return protocol_; }
-  const std::string& leader() const { return leader_; }
+  const std::string& leader() const { return leader_; }  // empty between the loss of one and the next generation
   bool is_leader(std::string_view member_id) const { return leader_ == member_id; }
   // Begins the next generation with whoever is here: protocol and all assignments are decided anew.
   void start_generation();

@@ -17,7 +17,7 @@ void refuse_join(Reply<JoinAnswer> reply, ErrorCode reason, std::string member_i
   step.outcome.answer(std::move(reply), JoinAnswer{.error = reason, .member_id = std::move(member_id)});
 }
 
-void park(ClassicGroup& group, ClassicMember& member, Reply<JoinAnswer> reply, GroupStep& step) {
+void park_join_of(ClassicGroup& group, ClassicMember& member, Reply<JoinAnswer> reply, GroupStep& step) {
   Reply<JoinAnswer> superseded = group.park_join(member, std::move(reply));
   // The client has given up on it and asked again.
   if (superseded) {
@@ -69,7 +69,7 @@ void add_member(ClassicGroup& group, std::string member_id, JoinGroup request, R
                                      .protocols = std::move(request.protocols),
                                      .is_new = true},
                                     request.protocol_type);
-  park(group, member, std::move(reply), step);
+  park_join_of(group, member, std::move(reply), step);
   start_first_session(group, member, step);
   rebalance_or_complete(group, step);
 }
@@ -146,7 +146,7 @@ void replace_static_member(ClassicGroup& group, const std::string& old_id, JoinG
     return;
   }
   store_new_id(group, old_id, new_id, step);
-  park(group, member, std::move(reply), step);
+  park_join_of(group, member, std::move(reply), step);
   rebalance_or_complete(group, step);
 }
 
@@ -185,7 +185,7 @@ void join_again(ClassicGroup& group, JoinGroup request, Reply<JoinAnswer> reply,
   }
   update_member(group, member, std::move(request));
   if (member.is_new) start_first_session(group, member, step);
-  park(group, member, std::move(reply), step);
+  park_join_of(group, member, std::move(reply), step);
   rebalance_or_complete(group, step);
 }
 

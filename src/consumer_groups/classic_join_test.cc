@@ -203,6 +203,17 @@ TEST(ClassicJoin, AFollowerThatJoinsAStableGroupUnchangedIsToldTheGeneration) {
   EXPECT_EQ(test.describe("g").state, "Stable");
 }
 
+TEST(ClassicJoin, JoiningAgainIsASignOfLife) {
+  TestCoordinator test;
+  JoinGroup patient = joining("g", "m1");
+  patient.session_timeout = 5min;
+  form_group(test, "g", {patient, joining("g", "m2")});
+  for (int i = 0; i < 3; ++i) {
+    test.advance(9s);
+    EXPECT_EQ(test.join(rejoining("g", "m2")).value().generation, 1);
+  }
+}
+
 TEST(ClassicJoin, ALeaderOrChangedMetadataMakesAStableGroupRebalance) {
   TestCoordinator test;
   form_group(test, "g", {joining("g", "m1"), joining("g", "m2")});

@@ -28,6 +28,18 @@ TEST(ClassicSync, FollowersWaitForTheLeaderAndWhoIsLeftOutGetsNothing) {
   EXPECT_EQ(test.coordinator->durable_state().groups.at("g").members.size(), 3);
 }
 
+TEST(ClassicSync, WhoHadSomethingInTheLastGenerationAndIsLeftOutInThisOneHasNothing) {
+  TestCoordinator test;
+  form_group(test, "g", {joining("g", "m1"), joining("g", "m2")});
+  test.join(joining("g", "m3"));
+  test.join(rejoining("g", "m1"));
+  test.join(rejoining("g", "m2"));
+  const auto second = test.sync(syncing("g", "m2", 2));
+  test.sync(syncing("g", "m1", 2, {"m1", "m3"}));
+  EXPECT_EQ(second.value().error, ErrorCode::none);
+  EXPECT_EQ(second.value().assignment, Bytes());
+}
+
 TEST(ClassicSync, AnswersLeaveOnlyWithTheRecordThatTheyRestOn) {
   TestCoordinator test({.initial_rebalance_delay = 0ms});
   test.join(joining("g", "m1"));
@@ -109,6 +121,23 @@ TEST(ClassicSync, WhoNeverSyncsIsDroppedAfterTheRebalanceTimeoutThoughItHasABeat
   EXPECT_EQ(test.heartbeat("g", {"m1", {}, 1}), ErrorCode::unknown_member_id);
   const auto leader = test.join(rejoining("g", "m2"));
   EXPECT_EQ(leader.value().leader, "m2");
+}
+
+TEST(ClassicSync, TheTimeToSyncBeginsAnewWithEveryGeneration) {
+  TestCoordinator test({.initial_rebalance_delay = 0ms});
+  JoinGroup patient = joining("g", "m1");
+  patient.session_timeout = 5min;
+  test.join(patient);
+  test.advance(50s);
+  JoinGroup second = patient;
+  second.fresh_member_id = "m2";
+  test.join(second);
+  patient.member_id = "m1";
+  EXPECT_EQ(test.join(patient).value().generation, 2);
+  test.advance(59s);
+  EXPECT_EQ(test.describe("g").members.size(), 2) << "the first generation's time is over, the second's is not";
+  test.advance(1s);
+  EXPECT_EQ(test.describe("g").state, "Empty");
 }
 
 TEST(ClassicSync, AStableGroupDropsWhoNeverAskedForItsAssignment) {

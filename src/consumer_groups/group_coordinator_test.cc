@@ -37,6 +37,13 @@ TEST(GroupCoordinator, AfterLoadingTheGroupRebalancesAsIfNothingHadHappened) {
   EXPECT_EQ(leader.value().members.size(), 3);
 }
 
+TEST(GroupCoordinator, TheLeaderIsKnownAfterLoading) {
+  TestCoordinator test;
+  form_group(test, "g", {joining("g", "z"), joining("g", "a")});
+  test.restart();
+  EXPECT_EQ(test.join(rejoining("g", "a")).value().leader, "z");
+}
+
 TEST(GroupCoordinator, AGenerationThatWasNeverGivenOutIsForgottenByACrash) {
   TestCoordinator test;
   form_group(test, "g", {joining("g", "m1")});

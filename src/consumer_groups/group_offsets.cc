@@ -21,7 +21,7 @@ ErrorCode check_entry(const CommitOffsets::Entry& entry, const GroupSettings& se
   return too_large ? ErrorCode::offset_metadata_too_large : ErrorCode::none;
 }
 
-FetchedOffset fetched(const GroupOffsets& offsets, const GroupPartition& partition) {
+FetchedOffset fetched_offset(const GroupOffsets& offsets, const GroupPartition& partition) {
   FetchedOffset answer{.partition = partition};
   if (const auto found = offsets.find(partition); found != offsets.end()) answer.committed = found->second;
   return answer;
@@ -57,7 +57,8 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
   const GroupOffsets& offsets = store.offsets_of(request.group_id);
   if (request.partitions) {
     answer.offsets.reserve(request.partitions->size());
-    for (const GroupPartition& partition : *request.partitions) answer.offsets.push_back(fetched(offsets, partition));
+    for (const GroupPartition& partition : *request.partitions)
+      answer.offsets.push_back(fetched_offset(offsets, partition));
   } else {
     answer.offsets.reserve(offsets.size());
     for (const auto& [partition, committed] : offsets) {

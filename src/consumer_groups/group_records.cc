@@ -33,7 +33,7 @@ int32_t to_int32(Milliseconds time) {
   return static_cast<int32_t>(std::clamp<int64_t>(time.count(), 0, std::numeric_limits<int32_t>::max()));
 }
 
-internal::GroupMetadataValue::MemberMetadata to_value(const StoredMember& member) {
+internal::GroupMetadataValue::MemberMetadata member_value(const StoredMember& member) {
   return {.member_id = member.member_id,
           .group_instance_id = member.instance_id,
           .client_id = member.client_id,
@@ -44,7 +44,7 @@ internal::GroupMetadataValue::MemberMetadata to_value(const StoredMember& member
           .assignment = member.assignment};
 }
 
-StoredMember from_value(internal::GroupMetadataValue::MemberMetadata& value) {
+StoredMember stored_member(internal::GroupMetadataValue::MemberMetadata& value) {
   const int32_t session_timeout = std::max(value.session_timeout, 0);
   // Version 0 knows only the session timeout.
   const int32_t rebalance_timeout = value.rebalance_timeout < 0 ? session_timeout : value.rebalance_timeout;
@@ -58,7 +58,7 @@ StoredMember from_value(internal::GroupMetadataValue::MemberMetadata& value) {
           .assignment = std::move(value.assignment)};
 }
 
-Status check(const StoredGroup& group) {
+Status check_stored_group(const StoredGroup& group) {
   if (!group.members.empty() && !group.protocol) {
     return error(ErrorCode::corrupt_data, "GroupMetadataValue has members and no protocol");
   }
@@ -115,7 +115,7 @@ CoordinatorRecord group_record(std::string_view group_id, const StoredGroup* gro
                                        .leader = group->leader,
                                        .current_state_timestamp = group->state_since};
     value.members.reserve(group->members.size());
-    for (const StoredMember& member : group->members) value.members.push_back(to_value(member));
+    for (const StoredMember& member : group->members) value.members.push_back(member_value(member));
     record.value = encode_stored_value(value, kGroupValueVersion);
   }
   return record;
@@ -150,8 +150,8 @@ Result<StoredGroup> decode_group_value(BytesView bytes) {
                     .leader = std::move(value.leader),
                     .state_since = value.current_state_timestamp};
   group.members.reserve(value.members.size());
-  for (auto& member : value.members) group.members.push_back(from_value(member));
-  NARU_TRY(check(group));
+  for (auto& member : value.members) group.members.push_back(stored_member(member));
+  NARU_TRY(check_stored_group(group));
   return group;
 }
 

@@ -10,7 +10,7 @@
 namespace naru {
 namespace {
 
-std::string hex(BytesView bytes) {
+std::string hex_of(BytesView bytes) {
   std::string text;
   for (const std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
   return text;
@@ -36,12 +36,12 @@ TEST(GroupRecords, AnOffsetHasTheBytesThatOtherBrokersWrite) {
   const CommittedOffset committed{
       .offset = Offset(42), .leader_epoch = LeaderEpoch(5), .metadata = "m", .committed_at = 1'700'000'000'000};
   const CoordinatorRecord record = offset_record("g1", {"t", PartitionIndex(3)}, &committed);
-  EXPECT_EQ(hex(record.key),
+  EXPECT_EQ(hex_of(record.key),
             "0001"
             "00026731"
             "000174"
             "00000003");
-  EXPECT_EQ(hex(*record.value),
+  EXPECT_EQ(hex_of(*record.value),
             "0003"
             "000000000000002a"
             "00000005"
@@ -52,10 +52,10 @@ TEST(GroupRecords, AnOffsetHasTheBytesThatOtherBrokersWrite) {
 TEST(GroupRecords, AGroupHasTheBytesThatOtherBrokersWrite) {
   const StoredGroup group = group_of_one();
   const CoordinatorRecord record = group_record("g1", &group);
-  EXPECT_EQ(hex(record.key),
+  EXPECT_EQ(hex_of(record.key),
             "0002"
             "00026731");
-  EXPECT_EQ(hex(*record.value),
+  EXPECT_EQ(hex_of(*record.value),
             "0003"
             "0008636f6e73756d6572"
             "00000007"

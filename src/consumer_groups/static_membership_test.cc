@@ -37,6 +37,29 @@ TEST(StaticMembership, AMemberThatComesBackHasItsAssignmentAndCausesNoRebalance)
   EXPECT_EQ(test.heartbeat("g", {"follower again", "two", generation}), ErrorCode::none) << "its session began anew";
 }
 
+TEST(StaticMembership, AMemberThatCameBackAndIsSilentThenIsGoneAfterItsSession) {
+  TestCoordinator test;
+  const int32_t generation = form_static_group(test);
+  test.join(joining_as("g", "follower again", "two"));
+  test.advance(9s);
+  test.heartbeat("g", {"leader", "one", generation});
+  EXPECT_EQ(test.describe("g").members.size(), 2);
+  test.advance(1s);
+  EXPECT_EQ(test.describe("g").members.size(), 1);
+}
+
+TEST(StaticMembership, WhoWasSentAwayForAnIdCannotTakeAnInstanceIdWithIt) {
+  TestCoordinator test;
+  const int32_t generation = form_static_group(test);
+  JoinGroup request = joining("g", "newcomer");
+  request.must_come_back_with_id = true;
+  test.join(request);
+  request = rejoining("g", "newcomer");
+  request.instance_id = "two";
+  test.join(request);
+  EXPECT_EQ(test.heartbeat("g", {"follower", "two", generation}), ErrorCode::rebalance_in_progress) << "still its own";
+}
+
 TEST(StaticMembership, TheNewIdIsStoredBeforeAnybodyHearsOfIt) {
   TestCoordinator test;
   const int32_t generation = form_static_group(test);
