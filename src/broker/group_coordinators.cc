@@ -31,6 +31,9 @@ NewTopic offsets_topic(const GroupsConfig& config) {
           .internal = true};
 }
 
+// How old the metrics of groups may be.
+constexpr Duration kLagInterval = 10s;
+
 // Only which topics exist: nothing expires by it but what belongs to topics that are gone.
 class KnownTopics final : public UnreadRecords {
  public:
@@ -73,7 +76,8 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
       config_(config),
       hosted_(hosted),
       metadata_(metadata),
-      runtime_(std::string(kOffsetsTopic), *this, seams.clock, seams.scheduler, metrics) {}
+      runtime_(std::string(kOffsetsTopic), *this, seams.clock, seams.scheduler, metrics),
+      lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make() {
   return std::make_unique<GroupCoordinator>(settings_of(config_.groups));
@@ -122,6 +126,7 @@ void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
 
 void GroupCoordinators::start() {
   background_.spawn(expire_offsets_from_time_to_time());
+  background_.spawn(measure_lag_from_time_to_time());
 }
 
 Task<void> GroupCoordinators::stop() {
@@ -139,6 +144,15 @@ Task<void> GroupCoordinators::expire_offsets_from_time_to_time() {
     const Status slept = co_await sleep_until(seams_.scheduler, next, stopped);
     if (!slept.ok()) co_return;
     co_await expire_offsets();
+  }
+}
+
+Task<void> GroupCoordinators::measure_lag_from_time_to_time() {
+  const CancelToken stopped = background_.token();
+  for (;;) {
+    const Status slept = co_await sleep_until(seams_.scheduler, seams_.clock.now() + kLagInterval, stopped);
+    if (!slept.ok()) co_return;
+    co_await lag_.measure(runtime_);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "async/task.h"
 #include "async/task_group.h"
+#include "broker/group_lag.h"
 #include "broker/hosted_partitions.h"
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/turnstile.h"
@@ -30,7 +31,7 @@ class GroupCoordinators final : private StateShardFactory {
 
   // Serves the shards whose partitions are here, and tells them which topics are gone. After the partitions followed.
   Task<void> follow(MetadataImagePtr image);
-  // Begins to look for expired offsets. Once, on a loop thread.
+  // Begins to look for expired offsets and to measure how far groups are behind. Once, on a loop thread.
   void start();
   // Once, before the partitions are closed. Whoever is parked is answered.
   Task<void> stop();
@@ -59,12 +60,14 @@ class GroupCoordinators final : private StateShardFactory {
   void tell_deleted_topics(const MetadataImage& image);
   Task<void> expire_offsets_from_time_to_time();
   Task<void> expire_offsets();
+  Task<void> measure_lag_from_time_to_time();
 
   Seams seams_;
   const BrokerConfig& config_;
   const HostedPartitions& hosted_;
   const MetadataPublisher& metadata_;
   CoordinatorRuntime runtime_;
+  GroupLag lag_;
   Turnstile turns_{kMaxWaiting};  // of follow() and stop(), which guard what comes next
   bool stopped_ = false;
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();

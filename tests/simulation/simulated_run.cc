@@ -20,6 +20,11 @@ BrokerConfig broker_config(const RunPlan& plan) {
   values.emplace("log.retention.check.interval.ms", "300");
   values.emplace("log.cleaner.backoff.ms", "200");
   values.emplace("log.cleaner.dedupe.buffer.size", "1024");  // not all keys at once
+  values.emplace("offsets.topic.num.partitions", "3");
+  values.emplace("offsets.topic.segment.bytes", "4096");
+  values.emplace("group.initial.rebalance.delay.ms", "100");
+  values.emplace("group.min.session.timeout.ms", "100");
+  values.emplace("offsets.retention.check.interval.ms", "500");
   values.emplace("naru.journal.enable", plan.journal_bytes > 0 ? "true" : "false");
   if (plan.journal_bytes > 0) values.emplace("naru.journal.bytes", fmt::format("{}", plan.journal_bytes));
   values.emplace("naru.journal.batch.max.bytes", fmt::format("{}", plan.journal_batch_max_bytes));
@@ -46,8 +51,11 @@ class Run {
                      .faults = faults_,
                      .refused_logs = workload_.refused_logs(),
                      .repeated_batches = workload_.repeated_batches(),
+                     .group_assignments = workload_.groups().assignments(),
+                     .group_commits = workload_.groups().commits(),
                      .problem = history_.violation()};
     if (!result.problem) result.problem = workload_.problem();
+    if (!result.problem) result.problem = workload_.groups().violation();
     if (!result.problem) result.problem = problem_;
     return result;
   }
@@ -70,6 +78,7 @@ class Run {
       for (int i = 0; i < plan_.idempotent_producers; ++i) clients.spawn(workload_.produce_idempotently(i + 101));
       for (int i = 0; i < plan_.consumers; ++i) clients.spawn(workload_.consume());
       clients.spawn(workload_.administrate());
+      for (int i = 0; i < plan_.group_members; ++i) clients.spawn(workload_.be_in_a_group(i));
       co_await be_a_nemesis();
       workload_.stop();
       co_await clients.join();
@@ -79,6 +88,7 @@ class Run {
     co_await restart(random().below(3));
     co_await workload_.check_liveness();
     co_await workload_.read_everything();
+    co_await workload_.check_groups();
     co_await stop_in_order();
     co_await broker_.wait_for_remains();
   }

@@ -16,6 +16,8 @@ struct RunResult {
   int faults = 0;
   size_t refused_logs = 0;
   size_t repeated_batches = 0;
+  size_t group_assignments = 0;
+  size_t group_commits = 0;
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };
 

@@ -30,6 +30,7 @@ constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
                   kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
 constexpr int kMaxTries = 2'000;
+constexpr std::string_view kGroup = "group";
 
 std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
   switch (plan.cleanup) {
@@ -308,6 +309,30 @@ Task<void> Workload::consume() {
     client->close();
     co_await pause(200ms);
   }
+}
+
+// ---- groups
+
+GroupContext Workload::group_context() {
+  return {
+      .seams = seams_, .broker = broker_, .history = groups_, .partitions = all_partitions(), .stopping = stopping_};
+}
+
+Task<void> Workload::be_in_a_group(int member) {
+  // The first static members share an id, now and then: each fences the other.
+  const int number = member == 1 && seams_.random.one_in(4) ? 0 : member;
+  const auto instance =
+      member < plan_.static_members ? std::optional(fmt::format("instance-{}", number)) : std::nullopt;
+  GroupMember group_member(group_context(), std::string(kGroup), instance);
+  co_await group_member.run();
+}
+
+Task<void> Workload::check_groups() {
+  if (plan_.group_members == 0) co_return;
+  const ErrorCode error = co_await GroupMember::check_offsets(group_context(), std::string(kGroup));
+  const bool log_refused = error == ErrorCode::not_coordinator || error == ErrorCode::coordinator_not_available;
+  if (error == ErrorCode::none || (plan_.faults.io_errors && log_refused)) co_return;
+  failed(fmt::format("the group's offsets cannot be read although everything is healed: {}", describe(error).name));
 }
 
 // ---- at the end

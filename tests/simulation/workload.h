@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "platform/seams.h"
 #include "simulation/fault_plan.h"
+#include "simulation/group_member.h"
 #include "simulation/history.h"
 #include "simulation/kafka_client.h"
 
@@ -28,14 +29,17 @@ class Workload {
   Task<void> produce_idempotently(int producer);
   Task<void> consume();
   Task<void> administrate();
+  Task<void> be_in_a_group(int member);
   void stop() { stopping_ = true; }
   void power_was_cut();
 
   // On a healed broker: everything must work again, and everything promised must be there.
   Task<void> check_liveness();
   Task<void> read_everything();
+  Task<void> check_groups();
 
   const std::optional<std::string>& problem() const { return problem_; }
+  const GroupHistory& groups() const { return groups_; }
   // Partitions whose log refused to open. Only a disk that lied may cause it: then a refusal that names the file is
   // right, and cutting the log would not be.
   size_t refused_logs() const { return refused_logs_.size(); }
@@ -58,6 +62,7 @@ class Workload {
   void take_records(const PartitionName& partition, BytesView records, Offset& position,
                     std::vector<std::pair<Offset, std::string>>* content);
   std::vector<PartitionName> all_partitions() const;
+  GroupContext group_context();
   void failed(std::string sentence);
 
   Seams seams_;
@@ -69,6 +74,7 @@ class Workload {
   uint64_t power_cuts_ = 0;  // with the loose rule, answers from before a cut say nothing about the time after it
   std::set<ProducerId> producer_ids_given_;
   size_t repeated_batches_ = 0;
+  GroupHistory groups_;
   std::set<std::string> topics_that_must_exist_;
   std::set<PartitionName> refused_logs_;
   ErrorCode last_error_ = ErrorCode::none;  // of the newest answer to a produce request

@@ -1,0 +1,76 @@
+#include "simulation/group_history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace naru::simulation {
+namespace {
+
+std::string name_of(const PartitionName& partition) {
+  return fmt::format("{}-{}", partition.first, partition.second);
+}
+
+}  // namespace
+
+void GroupHistory::violated(std::string sentence) {
+  if (!violation_) violation_ = std::move(sentence);
+}
+
+void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) {
+  ++assignments_;
+  int32_t& newest = newest_generation_.try_emplace(claim.group, -1).first->second;
+  // A group that has neither members nor offsets is forgotten, and counts from one when it comes back.
+  const bool may_be_a_new_group = claim.generation == 1 && !groups_with_offsets_.contains(claim.group);
+  newest = may_be_a_new_group ? 1 : std::max(newest, claim.generation);
+  owners_[{claim.group, claim.generation, partition}] = claim.member;
+}
+
+GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName& partition) const {
+  Known known;
+  if (const auto newest = newest_generation_.find(claim.group); newest != newest_generation_.end()) {
+    known.newest_generation = newest->second;
+  }
+  if (const auto owner = owners_.find({claim.group, claim.generation, partition}); owner != owners_.end()) {
+    known.owner = owner->second;
+  }
+  if (const auto at = positions_.find({claim.group, partition}); at != positions_.end()) {
+    known.acknowledged = at->second.acknowledged;
+  }
+  return known;
+}
+
+void GroupHistory::commit_sent(const Claim& claim, const PartitionName& partition, Offset offset) {
+  Position& position = positions_[{claim.group, partition}];
+  position.attempted = std::max(position.attempted, offset);
+}
+
+void GroupHistory::commit_acknowledged(const Claim& claim, const PartitionName& partition, Offset offset,
+                                       const Known& when_sent) {
+  ++commits_;
+  if (when_sent.newest_generation > claim.generation) {
+    violated(fmt::format("{} committed {} in {} as of generation {}, although generation {} had been assigned",
+                         claim.member, offset, name_of(partition), claim.generation, when_sent.newest_generation));
+  }
+  if (when_sent.owner != claim.member) {
+    violated(fmt::format("{} committed {} in {}, although {} had taken it over in generation {}", claim.member, offset,
+                         name_of(partition), when_sent.owner, claim.generation));
+  }
+  groups_with_offsets_.insert(claim.group);
+  Position& position = positions_[{claim.group, partition}];
+  position.acknowledged = std::max(position.acknowledged, offset);
+}
+
+void GroupHistory::fetched(const std::string& group, const PartitionName& partition, Offset offset,
+                           const Known& when_sent) {
+  if (offset < when_sent.acknowledged) {
+    violated(fmt::format("the offset of {} in {} went back from {} to {}", group, name_of(partition),
+                         when_sent.acknowledged, offset));
+  }
+  const Position& position = positions_[{group, partition}];
+  if (offset > position.attempted) {
+    violated(fmt::format("{} is at {} in {}, and nobody has committed more than {}", group, offset, name_of(partition),
+                         position.attempted));
+  }
+}
+
+}  // namespace naru::simulation

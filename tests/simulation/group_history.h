@@ -1,0 +1,62 @@
+// What members of groups were told; checks that it fits together.
+//
+// Evidence of a generation is its assignment: a join that was answered and not followed by a sync may be forgotten in a
+// crash, and its number is then given out again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "foundation/ids.h"
+#include "simulation/history.h"
+
+namespace naru::simulation {
+
+class GroupHistory {
+ public:
+  struct Claim {
+    std::string group;
+    std::string member;
+    int32_t generation = -1;
+  };
+  // What was known when a request was sent; a later answer is compared with it.
+  struct Known {
+    int32_t newest_generation = -1;
+    std::string owner;
+    Offset acknowledged{-1};
+  };
+
+  // The coordinator gave this partition to this member.
+  void assigned(const Claim& claim, const PartitionName& partition);
+  Known known(const Claim& claim, const PartitionName& partition) const;
+  // From here on the offset may be the committed one.
+  void commit_sent(const Claim& claim, const PartitionName& partition, Offset offset);
+  void commit_acknowledged(const Claim& claim, const PartitionName& partition, Offset offset, const Known& when_sent);
+  // What somebody was told when asking for the committed offset; -1: none.
+  void fetched(const std::string& group, const PartitionName& partition, Offset offset, const Known& when_sent);
+
+  const std::optional<std::string>& violation() const { return violation_; }
+  size_t assignments() const { return assignments_; }
+  size_t commits() const { return commits_; }
+
+ private:
+  struct Position {
+    Offset acknowledged{-1};
+    Offset attempted{-1};
+  };
+  void violated(std::string sentence);
+
+  std::map<std::string, int32_t> newest_generation_;
+  std::map<std::tuple<std::string, int32_t, PartitionName>, std::string> owners_;
+  std::map<std::pair<std::string, PartitionName>, Position> positions_;
+  std::set<std::string> groups_with_offsets_;
+  size_t assignments_ = 0;
+  size_t commits_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace naru::simulation
