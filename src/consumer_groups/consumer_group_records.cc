@@ -1,7 +1,10 @@
 #include "consumer_groups/consumer_group_records.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
+
+#include "consumer_groups/consumer_group_messages.h"
 
 #include "foundation/byte_reader.h"
 #include "internal_records/consumer_group_current_member_assignment_key.h"
@@ -73,13 +76,21 @@ Bytes key_of_member(std::string_view group_id, std::string_view member_id) {
   return kafka::encode_stored_value(key);
 }
 
+// Of a group or a member: every number that we write has a successor.
+Status check_stored_epoch(int32_t epoch) {
+  if (epoch >= kTemporaryLeaveEpoch && epoch < std::numeric_limits<int32_t>::max()) return {};
+  return error(ErrorCode::corrupt_data, "{} is no epoch of a group", epoch);
+}
+
 // --- From bytes ------------------------------------------------------------------------------------------------------
 
 Result<ConsumerGroupEpoch> read_value(const GroupValue& value) {
+  NARU_TRY(check_stored_epoch(value.epoch));
   return ConsumerGroupEpoch{value.epoch, value.metadata_hash};
 }
 
 Result<int32_t> read_value(const TargetEpochValue& value) {
+  NARU_TRY(check_stored_epoch(value.assignment_epoch));
   return value.assignment_epoch;
 }
 
@@ -114,6 +125,7 @@ Result<ConsumerMemberAssignment> read_value(const CurrentValue& value) {
   if (value.state < 0 || value.state > static_cast<int8_t>(ReconciliationState::unreleased)) {
     return failure(ErrorCode::unsupported_format, "a group member is stored in the unknown state {}", value.state);
   }
+  NARU_TRY(check_stored_epoch(value.member_epoch));
   return ConsumerMemberAssignment{
       .epoch = value.member_epoch,
       .previous_epoch = value.previous_member_epoch,

@@ -156,7 +156,6 @@ class ConsumerGroups {
   bool refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   bool refresh_expressions(const std::string& group_id, const TopicChanges* changes, WallTimeMs now,
                            CoordinatorOutcome& outcome);
-  // The pattern is valid.
   void resolve_expression(const std::string& group_id, const std::string& pattern, WallTimeMs now,
                           CoordinatorOutcome& outcome);
   void drop_unused_expression(const std::string& group_id, const std::string& pattern, CoordinatorOutcome& outcome);

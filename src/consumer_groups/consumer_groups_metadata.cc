@@ -82,6 +82,7 @@ void ConsumerGroups::resolve_expression(const std::string& group_id, const std::
   const ConsumerGroup* group = find(group_id);
   if (pattern.empty() || (group != nullptr && group->expressions().contains(pattern))) return;
   const auto compiled = RegularExpression::compile(pattern);
+  if (!compiled.has_value()) return;  // a stored one, which another Naru understood
   const ResolvedExpression resolved{matching_topics(*compiled, *topics_), topics_->generation(), now};
   emit(expression_record(group_id, pattern, &resolved), outcome);
 }
