@@ -56,6 +56,28 @@ struct RoundLoad {
 // One request with one message for each partition; the next one when it is acknowledged.
 void run_rounds(const RoundLoad& load);
 
+struct GroupLoad {
+  uint16_t port = 0;
+  int groups = 1;
+  int members = 10;  // of each group
+  int heartbeat_ms = 3000;
+  int seconds = 10;
+  int rounds = 5;
+};
+// Groups whose members join and then do nothing but heartbeats. Writes "stable" to stderr when all have an assignment.
+void run_groups(const GroupLoad& load);
+// One group; from the join of another member to the moment at which everybody has the new assignment, `rounds` times.
+void run_rebalance(const GroupLoad& load);
+
+struct CommitLoad {
+  uint16_t port = 0;
+  std::string topic;
+  int connections = 100;  // each for a group of its own
+  int count = 50'000;
+};
+// Each connection commits its next offset when the one before is acknowledged.
+void run_commits(const CommitLoad& load);
+
 void run_create_topic(uint16_t port, std::string_view topic, int partitions, const std::vector<std::string>& settings);
 
 }  // namespace naru::bench

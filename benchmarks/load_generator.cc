@@ -21,7 +21,10 @@ void usage() {
                "  small   topic= [connections=] [count=] [message=]\n"
                "  kafka-latency topic= [rate=] [seconds=] [message=]\n"
                "  redis-latency topic= [rate=] [seconds=] [message=]\n"
-               "  rounds  topic= partitions= rounds= [message=]\n");
+               "  rounds  topic= partitions= rounds= [message=]\n"
+               "  groups  groups= members= [heartbeat_ms=] [seconds=]\n"
+               "  rebalance members= [heartbeat_ms=] [rounds=]\n"
+               "  commits topic= [connections=] [count=]\n");
   std::exit(2);
 }
 
@@ -82,6 +85,21 @@ void run(std::string_view verb, uint16_t port, Arguments arguments) {
     take(arguments, "rounds", load.rounds);
     take(arguments, "message", load.message_bytes);
     return run_rounds(load);
+  }
+  if (verb == "groups" || verb == "rebalance") {
+    GroupLoad load{.port = port};
+    take(arguments, "groups", load.groups);
+    take(arguments, "members", load.members);
+    take(arguments, "heartbeat_ms", load.heartbeat_ms);
+    take(arguments, "seconds", load.seconds);
+    take(arguments, "rounds", load.rounds);
+    return verb == "groups" ? run_groups(load) : run_rebalance(load);
+  }
+  if (verb == "commits") {
+    CommitLoad load{.port = port, .topic = topic};
+    take(arguments, "connections", load.connections);
+    take(arguments, "count", load.count);
+    return run_commits(load);
   }
   usage();
 }

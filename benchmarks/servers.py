@@ -42,6 +42,21 @@ class Naru(naru_process.Broker):
              **{name.replace("_", "."): value for name, value in settings.items()})
 
 
+    def cpu_while_stable(self, verb, **arguments):
+        """(what bench_load measured, CPU seconds of the broker from the moment it reports stable groups on)"""
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        generator = subprocess.Popen([BIN / "bench_load", verb, str(self.port), *words], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True)
+        first = generator.stderr.readline()
+        if first != "stable\n":
+            raise RuntimeError(f"bench_load {verb}: {first}{generator.stderr.read()}")
+        before = cpu_seconds(self.pid)
+        measured, trouble = generator.communicate(timeout=600)
+        if generator.returncode != 0:
+            raise RuntimeError(f"bench_load {verb}: {trouble}")
+        return json.loads(measured), cpu_seconds(self.pid) - before
+
+
 class Floor:
     def __init__(self, *arguments):
         self.process = subprocess.Popen([BIN / "bench_floor", *map(str, arguments)], stdin=subprocess.PIPE,
