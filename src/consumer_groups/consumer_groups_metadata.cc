@@ -37,7 +37,7 @@ std::vector<std::string> matching_topics(const RegularExpression& expression, co
 void ConsumerGroups::metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   const SharedTopics before = std::exchange(topics_, std::move(topics));
   // Groups that have not looked at any topics yet do so with their next heartbeat.
-  if (before == nullptr || before->generation() == topics_->generation()) return;
+  if (groups_.empty() || before == nullptr || before->generation() == topics_->generation()) return;
   const TopicChanges changes = topic_changes(*before, *topics_);
   for (auto& [group_id, entry] : groups_) {
     if (entry.group.size() == 0 || entry.checked_generation != before->generation()) continue;
