@@ -12,6 +12,7 @@ pkg_check_modules(libuv REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(lz4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 find_library(SNAPPY_LIBRARY snappy REQUIRED)
 find_package(benchmark QUIET)
 

@@ -20,6 +20,7 @@ ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, h
     handle_create_partitions, handle_incremental_alter_configs, handle_describe_cluster, handle_describe_producers,
     handle_list_config_resources, handle_describe_topic_partitions, handle_find_coordinator, handle_join_group,
     handle_sync_group, handle_heartbeat, handle_leave_group, handle_offset_commit, handle_offset_fetch,
-    handle_offset_delete, handle_describe_groups, handle_list_groups, handle_delete_groups;
+    handle_offset_delete, handle_describe_groups, handle_list_groups, handle_delete_groups,
+    handle_consumer_group_heartbeat, handle_consumer_group_describe;
 
 }  // namespace naru

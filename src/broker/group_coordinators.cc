@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "broker/group_metadata.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/internal_topics.h"
 #include "consumer_groups/coordinator_key.h"
@@ -11,23 +12,9 @@
 namespace naru {
 namespace {
 
-// A batch is never larger than a segment, and a group is one record.
+// A batch is never larger than a segment.
 size_t batch_bytes_max(const GroupsConfig& config) {
   return std::min<size_t>(1 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
-}
-size_t group_bytes_max(const GroupsConfig& config) {
-  return std::min<size_t>(8 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
-}
-
-GroupSettings settings_of(const GroupsConfig& config) {
-  return {.initial_rebalance_delay = config.initial_rebalance_delay,
-          .session_timeout_min = config.min_session_timeout,
-          .session_timeout_max = config.max_session_timeout,
-          .size_max = config.max_size,
-          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
-          .offsets_retention = config.offsets_retention,
-          .offsets_retention_check_interval = config.offsets_retention_check_interval,
-          .group_bytes_max = group_bytes_max(config)};
 }
 
 NewTopic offsets_topic(const GroupsConfig& config) {
@@ -90,12 +77,15 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make() {
-  return std::make_unique<GroupCoordinator>(settings_of(config_.groups));
+  return std::make_unique<GroupCoordinator>(group_settings(config_.groups, *metadata_.current()));
 }
 
-// Topics may have gone while nobody was there to see it.
+// What was told to others while it was being loaded; and topics may have gone while nobody was there to see it.
 void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  static_cast<GroupCoordinator&>(shard).expire_offsets(KnownTopics(metadata_.current()), time, outcome);
+  auto& groups = static_cast<GroupCoordinator&>(shard);
+  groups.set_settings(group_settings(config_.groups, *metadata_.current()));
+  groups.metadata_changed(topics_.load(), time, outcome);
+  groups.expire_offsets(KnownTopics(metadata_.current()), time, outcome);
 }
 
 // --- Following the metadata ------------------------------------------------------------------------------------------
@@ -103,6 +93,7 @@ void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, C
 Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (stopped_) co_return;
+  const bool topics_changed = take_topics(*image);
   std::vector<std::shared_ptr<Partition>> here;
   if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
     for (const PartitionStatePtr& state : topic->partitions) {
@@ -113,7 +104,40 @@ Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   co_await runtime_.keep_only(here);
   for (const auto& partition : here) runtime_.serve(partition);
   tell_deleted_topics(*image);
+  if (topics_changed) tell_topics();
+  if (image->group_configs() != followed_->group_configs()) tell_settings(*image);
   followed_ = std::move(image);
+}
+
+// Before the shards are told: one that is being loaded takes what it finds when that is done.
+bool GroupCoordinators::take_topics(const MetadataImage& image) {
+  if (image.find_topic(kOffsetsTopic) == nullptr) return false;  // nobody to tell
+  SharedTopics topics = subscribable_topics(image);
+  if (std::ranges::equal(topics->by_name(), topics_.load()->by_name())) return false;
+  topics_.store(std::move(topics));
+  return true;
+}
+
+void GroupCoordinators::tell_topics() {
+  tell_shards(
+      [topics = topics_.load()](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+        groups.metadata_changed(topics, time, outcome);
+      });
+}
+
+void GroupCoordinators::tell_settings(const MetadataImage& image) {
+  tell_shards(
+      [settings = group_settings(config_.groups, image)](GroupCoordinator& groups, const CoordinatorTime&,
+                                                         CoordinatorOutcome&) { groups.set_settings(settings); });
+}
+
+void GroupCoordinators::tell_shards(const News& news) {
+  for (const auto& shard : runtime_.shards()) {
+    shard->run(
+        {.run = [news](StateShard& state, const CoordinatorTime& time,
+                       CoordinatorOutcome& outcome) { news(static_cast<GroupCoordinator&>(state), time, outcome); },
+         .refuse = [](const Status&) {}});
+  }
 }
 
 void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
@@ -122,14 +146,10 @@ void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
     if (image.find_topic(topic->id) == nullptr) gone.push_back(topic->name);
   }
   if (gone.empty()) return;
-  for (const auto& shard : runtime_.shards()) {
-    // A shard that is being loaded looks for topics that are gone when that is done.
-    shard->run({.run =
-                    [gone](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-                      static_cast<GroupCoordinator&>(state).topics_deleted(gone, time, outcome);
-                    },
-                .refuse = [](const Status&) {}});
-  }
+  // A shard that is being loaded looks for topics that are gone when that is done.
+  tell_shards([gone](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+    groups.topics_deleted(gone, time, outcome);
+  });
 }
 
 // --- Expiry ----------------------------------------------------------------------------------------------------------
@@ -167,20 +187,15 @@ Task<void> GroupCoordinators::measure_lag_from_time_to_time() {
 }
 
 Task<void> GroupCoordinators::expire_offsets() {
-  const auto shards = runtime_.shards();
-  if (shards.empty()) co_return;
+  if (runtime_.shards().empty()) co_return;
   const auto ends = std::make_shared<KnownEnds>(metadata_.current());
   for (const auto& partition : hosted_.all()) {
     const PartitionView view = co_await partition->look(kNoLeaderEpoch);
     if (view.status.ok()) ends->add(partition->identity(), view);
   }
-  for (const auto& shard : shards) {
-    shard->run({.run =
-                    [ends](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-                      static_cast<GroupCoordinator&>(state).expire_offsets(*ends, time, outcome);
-                    },
-                .refuse = [](const Status&) {}});
-  }
+  tell_shards([ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+    groups.expire_offsets(*ends, time, outcome);
+  });
 }
 
 // --- Who coordinates what --------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/turnstile.h"
 #include "configuration/broker_config.h"
+#include "consumer_groups/consumer_group_topics.h"
 #include "consumer_groups/group_coordinator.h"
 #include "coordinator_runtime/coordinator_runtime.h"
+#include "foundation/shared_cell.h"
 #include "platform/seams.h"
 
 namespace naru {
@@ -57,7 +59,13 @@ class GroupCoordinators final : private StateShardFactory {
   void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
 
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view group_id) const;
+  // To every shard that is not being loaded, in its strand.
+  using News = std::function<void(GroupCoordinator&, const CoordinatorTime&, CoordinatorOutcome&)>;
+  void tell_shards(const News& news);
   void tell_deleted_topics(const MetadataImage& image);
+  bool take_topics(const MetadataImage& image);
+  void tell_topics();
+  void tell_settings(const MetadataImage& image);
   Task<void> expire_offsets_from_time_to_time();
   Task<void> expire_offsets();
   Task<void> measure_lag_from_time_to_time();
@@ -71,6 +79,8 @@ class GroupCoordinators final : private StateShardFactory {
   Turnstile turns_{kMaxWaiting};  // of follow() and stop(), which guard what comes next
   bool stopped_ = false;
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
+  SharedCell<const SubscribableTopics> topics_{
+      std::make_shared<const SubscribableTopics>(-1, std::vector<SubscribableTopic>{})};
   TaskGroup background_;
 };
 

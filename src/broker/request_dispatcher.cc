@@ -48,6 +48,8 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::offset_delete, handle_offset_delete},
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::consumer_group_heartbeat, handle_consumer_group_heartbeat},
+    HandlerRow{kafka::ApiKey::consumer_group_describe, handle_consumer_group_describe},
     HandlerRow{kafka::ApiKey::list_config_resources, handle_list_config_resources},
     HandlerRow{kafka::ApiKey::describe_topic_partitions, handle_describe_topic_partitions},
 };

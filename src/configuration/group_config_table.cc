@@ -13,31 +13,31 @@ using enum ConfigEffect;
 
 constexpr std::array<std::string_view, 2> kIsolationLevels{"read_committed", "read_uncommitted"};
 
-constexpr ConfigDefinition session_timeout(std::string_view name) {
+constexpr ConfigDefinition session_timeout(std::string_view name, ConfigEffect effect = stored_only) {
   return {.name = name,
           .scope = ConfigScope::group,
           .type = int32,
           .default_text = "45000",
-          .effect = stored_only,
+          .effect = effect,
           .help = "Time without a heartbeat after which a member is removed from the group.",
           .minimum = 45'000,
           .maximum = 60'000};
 }
 
-constexpr ConfigDefinition heartbeat_interval(std::string_view name) {
+constexpr ConfigDefinition heartbeat_interval(std::string_view name, ConfigEffect effect = stored_only) {
   return {.name = name,
           .scope = ConfigScope::group,
           .type = int32,
           .default_text = "5000",
-          .effect = stored_only,
+          .effect = effect,
           .help = "Time between two heartbeats that members are told to keep.",
           .minimum = 5'000,
           .maximum = 15'000};
 }
 
 constexpr auto kGroupConfigs = std::to_array<ConfigDefinition>({
-    heartbeat_interval("consumer.heartbeat.interval.ms"),
-    session_timeout("consumer.session.timeout.ms"),
+    heartbeat_interval("consumer.heartbeat.interval.ms", at_once),
+    session_timeout("consumer.session.timeout.ms", at_once),
     {.name = "share.auto.offset.reset",
      .scope = ConfigScope::group,
      .type = string,

@@ -9,6 +9,7 @@
 #include "consumer_groups/classic_membership.h"
 #include "consumer_groups/classic_rebalance.h"
 #include "consumer_groups/classic_sessions.h"
+#include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/group_description.h"
 #include "consumer_groups/group_offsets.h"
 #include "foundation/assert.h"
@@ -16,15 +17,18 @@
 
 namespace naru {
 
-GroupCoordinator::GroupCoordinator(GroupSettings settings) : settings_(settings) {}
+GroupCoordinator::GroupCoordinator(GroupSettings settings)
+    : settings_(std::move(settings)), consumer_(settings_.consumer) {}
 
 void GroupCoordinator::set_settings(GroupSettings settings) {
-  settings_ = settings;
+  settings_ = std::move(settings);
+  consumer_.set_settings(settings_.consumer);
 }
 
 Status GroupCoordinator::apply(BytesView key, std::optional<BytesView> value) {
   NARU_TRY_ASSIGN(const int16_t type, group_record_type(key));
   if (GroupStore::knows(type)) return store_.apply(type, key, value);
+  if (is_consumer_group_key(type)) return consumer_.apply(key, value);
   if (!std::exchange(has_warned_of_unknown_records_, true)) {
     log_warn("groups", "skipping records of type {} in __consumer_offsets, which this Naru does not know", type);
   }
@@ -39,11 +43,14 @@ void GroupCoordinator::loaded(const CoordinatorTime& time) {
     ClassicGroup& group = classic_.emplace(id, ClassicGroup(id, stored)).first->second;
     for (auto& [member_id, member] : group.members()) renew_session(group, member, now);
   }
+  consumer_.loaded(time);
   NARU_ASSERT(outcome.records.empty() && outcome.replies.empty(), "loading decides nothing");
 }
 
 void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) { expire_timer(timer, time, outcome); });
+  consumer_.on_timer(time, outcome);
+  downgrade_where_due(time, outcome);
 }
 
 void GroupCoordinator::expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
@@ -68,7 +75,10 @@ void GroupCoordinator::expire_timer(const GroupTimer& timer, const CoordinatorTi
 }
 
 std::optional<MonotonicTime> GroupCoordinator::next_deadline() const {
-  return timers_.next_deadline();
+  const auto classic = timers_.next_deadline();
+  const auto consumer = consumer_.next_deadline();
+  if (!classic || !consumer) return classic ? classic : consumer;
+  return std::min(*classic, *consumer);
 }
 
 void GroupCoordinator::unload(const Status& reason) {
@@ -81,6 +91,10 @@ ClassicGroup* GroupCoordinator::find_classic(std::string_view group_id) {
   return found == classic_.end() ? nullptr : &found->second;
 }
 
+bool GroupCoordinator::knows_group(std::string_view group_id) const {
+  return classic_.contains(group_id) || consumer_.find(group_id) != nullptr || store_.knows_group(group_id);
+}
+
 void GroupCoordinator::forget_if_bare(const ClassicGroup& group) {
   if (group.is_bare() && store_.find_group(group.id()) == nullptr) classic_.erase(classic_.find(group.id()));
 }
@@ -88,6 +102,14 @@ void GroupCoordinator::forget_if_bare(const ClassicGroup& group) {
 void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const CoordinatorTime& time,
                             CoordinatorOutcome& outcome) {
   ErrorCode refused = check_join(request, settings_);
+  constexpr Milliseconds kLongest(std::numeric_limits<int32_t>::max());
+  request.rebalance_timeout = std::clamp(request.rebalance_timeout, Milliseconds(0), kLongest);
+  const ConsumerGroup* consumer = consumer_.find(request.group_id);
+  if (refused == ErrorCode::none && consumer != nullptr && consumer->size() > 0) {
+    outcome.answer(std::move(reply), consumer_.join_classic(request, time, outcome));
+    downgrade_where_due(time, outcome);
+    return;
+  }
   ClassicGroup* group = find_classic(request.group_id);
   if (refused == ErrorCode::none && group == nullptr && !request.member_id.empty()) {
     refused = ErrorCode::unknown_member_id;
@@ -96,11 +118,10 @@ void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const Co
     outcome.answer(std::move(reply), JoinAnswer{.error = refused, .member_id = std::move(request.member_id)});
     return;
   }
+  if (consumer != nullptr) consumer_.dissolve(request.group_id, outcome);
   if (group == nullptr) {
     group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
   }
-  constexpr Milliseconds kLongest(std::numeric_limits<int32_t>::max());
-  request.rebalance_timeout = std::clamp(request.rebalance_timeout, Milliseconds(0), kLongest);
   GroupStep now = step(time, outcome);
   join_classic_group(*group, std::move(request), std::move(reply), now);
   forget_if_bare(*group);
@@ -108,6 +129,10 @@ void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const Co
 
 void GroupCoordinator::sync(SyncGroup request, Reply<SyncAnswer> reply, const CoordinatorTime& time,
                             CoordinatorOutcome& outcome) {
+  if (consumer_.find(request.group_id) != nullptr) {
+    outcome.answer(std::move(reply), consumer_.sync_classic(request, time));
+    return;
+  }
   ClassicGroup* group = find_classic(request.group_id);
   if (group == nullptr) {
     const bool nameless = request.group_id.empty();
@@ -124,6 +149,8 @@ void GroupCoordinator::heartbeat(GroupHeartbeat request, Reply<ErrorCode> reply,
   if (ClassicGroup* group = find_classic(request.group_id)) {
     GroupStep now = step(time, outcome);
     answer = heartbeat_classic_group(*group, request.member, now);
+  } else if (consumer_.find(request.group_id) != nullptr) {
+    answer = consumer_.heartbeat_classic(request, time);
   }
   outcome.answer(std::move(reply), answer);
 }
@@ -135,6 +162,9 @@ void GroupCoordinator::leave(LeaveGroup request, Reply<LeaveAnswer> reply, const
     GroupStep now = step(time, outcome);
     answer = leave_classic_group(*group, request.members, now);
     forget_if_bare(*group);
+  } else if (consumer_.find(request.group_id) != nullptr) {
+    answer = consumer_.leave_classic(request, time, outcome);
+    downgrade_where_due(time, outcome);
   } else {
     if (request.group_id.empty()) answer.error = ErrorCode::invalid_group_id;
     answer.members.assign(request.members.size(), ErrorCode::unknown_member_id);
@@ -149,6 +179,7 @@ ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const 
     GroupStep now = step(time, outcome);
     return admit_commit(*group, request.member, now);
   }
+  if (consumer_.find(request.group_id) != nullptr) return consumer_.check_commit(request);
   if (request.member.generation < 0) return ErrorCode::none;
   // Nobody is in it, or it does not exist: whoever remembers a generation has to join again.
   return store_.knows_group(request.group_id) ? ErrorCode::unknown_member_id : ErrorCode::illegal_generation;
@@ -168,16 +199,19 @@ void GroupCoordinator::commit_offsets(CommitOffsets request, Reply<CommitAnswer>
 
 void GroupCoordinator::fetch_offsets(FetchOffsets request, Reply<FetchOffsetsAnswer> reply, const CoordinatorTime&,
                                      CoordinatorOutcome& outcome) {
-  outcome.answer(std::move(reply), read_offsets(request, store_));
+  FetchOffsetsAnswer answer;
+  if (consumer_.find(request.group_id) != nullptr) answer.error = consumer_.check_fetch(request);
+  if (answer.error == ErrorCode::none) answer = read_offsets(request, store_);
+  outcome.answer(std::move(reply), std::move(answer));
 }
 
 void GroupCoordinator::delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply,
                                       const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   const ClassicGroup* group = find_classic(request.group_id);
   DeleteOffsetsAnswer answer{.error = ErrorCode::group_id_not_found};
-  if (group != nullptr || store_.knows_group(request.group_id)) {
+  if (knows_group(request.group_id)) {
     GroupStep now = step(time, outcome);
-    answer = remove_offsets(request, group, now);
+    answer = remove_offsets(request, group, consumer_.find(request.group_id), now);
   }
   outcome.answer(std::move(reply), std::move(answer));
 }
@@ -187,6 +221,8 @@ void GroupCoordinator::list_groups(Reply<std::vector<ListedGroup>> reply, const 
   std::map<std::string_view, ListedGroup> listed;
   for (const auto& [id, offsets] : store_.all().offsets) listed.emplace(id, listed_simple_group(id));
   for (const auto& [id, group] : classic_) listed.insert_or_assign(id, listed_classic_group(group));
+  const std::vector<ListedGroup> consumer = consumer_.list();
+  for (const ListedGroup& group : consumer) listed.insert_or_assign(group.group_id, group);
   std::vector<ListedGroup> answer;
   answer.reserve(listed.size());
   for (auto& [id, group] : listed) answer.push_back(std::move(group));
@@ -201,7 +237,8 @@ void GroupCoordinator::describe_group(std::string group_id, Reply<DescribedGroup
     answer = described_classic_group(*group);
   } else {
     answer = described_simple_group(group_id);
-    if (!store_.knows_group(group_id)) {
+    // Those of the consumer protocol are described elsewhere.
+    if (!store_.knows_group(group_id) || consumer_.find(group_id) != nullptr) {
       answer.error = ErrorCode::group_id_not_found;
       answer.state = "Dead";
     }
@@ -213,15 +250,17 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
                                     CoordinatorOutcome& outcome) {
   ErrorCode answer = ErrorCode::none;
   const ClassicGroup* group = find_classic(group_id);
-  if (group != nullptr && !group->is(ClassicState::empty)) {
+  const ConsumerGroup* consumer = consumer_.find(group_id);
+  if ((group != nullptr && !group->is(ClassicState::empty)) || (consumer != nullptr && consumer->size() > 0)) {
     answer = ErrorCode::non_empty_group;
-  } else if (group == nullptr && !store_.knows_group(group_id)) {
+  } else if (!knows_group(group_id)) {
     answer = ErrorCode::group_id_not_found;
   } else {
     GroupStep now = step(time, outcome);
     remove_all_offsets(group_id, now);
     if (store_.find_group(group_id) != nullptr) store_.emit(group_record(group_id, nullptr), outcome);
     if (group != nullptr) classic_.erase(classic_.find(group_id));
+    if (consumer != nullptr) consumer_.dissolve(group_id, outcome);
   }
   outcome.answer(std::move(reply), answer);
 }
@@ -233,6 +272,9 @@ void GroupCoordinator::topics_deleted(const std::vector<std::string>& names, con
 }
 
 OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {
+  if (const ConsumerGroup* consumer = consumer_.find(group_id)) {
+    return {.has_members = consumer->size() > 0, .empty_since = consumer_.empty_since(group_id)};
+  }
   const auto found = classic_.find(group_id);
   if (found == classic_.end()) return {};
   const ClassicGroup& group = found->second;
@@ -267,6 +309,10 @@ void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
   for (const std::string& id : empty) {
     store_.emit(group_record(id, nullptr), outcome);
     classic_.erase(id);
+  }
+  for (const ListedGroup& group : consumer_.list()) {
+    const bool is_empty = consumer_.find(group.group_id)->size() == 0;
+    if (is_empty && store_.offsets_of(group.group_id).empty()) consumer_.dissolve(group.group_id, outcome);
   }
 }
 

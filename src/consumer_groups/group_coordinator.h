@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "consumer_groups/classic_group.h"
+#include "consumer_groups/consumer_group_messages.h"
+#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_groups.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_settings.h"
 #include "consumer_groups/group_step.h"
@@ -43,6 +46,12 @@ class GroupCoordinator final : public StateShard {
                  CoordinatorOutcome& outcome);
   void leave(LeaveGroup request, Reply<LeaveAnswer> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
+  // Members and groups of the consumer protocol.
+  void consumer_heartbeat(ConsumerHeartbeat request, Reply<ConsumerHeartbeatAnswer> reply, const CoordinatorTime& time,
+                          CoordinatorOutcome& outcome);
+  void describe_consumer_group(std::string group_id, Reply<DescribedConsumerGroup> reply, const CoordinatorTime& time,
+                               CoordinatorOutcome& outcome);
+
   // Offsets.
   void commit_offsets(CommitOffsets request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
                       CoordinatorOutcome& outcome);
@@ -58,12 +67,15 @@ class GroupCoordinator final : public StateShard {
   void delete_group(std::string group_id, Reply<ErrorCode> reply, const CoordinatorTime& time,
                     CoordinatorOutcome& outcome);
 
-  // What the broker tells: topics that are gone, and that it is time to look for offsets nobody needs any more.
+  // What the broker tells: which topics there are (consumer_heartbeat() works from the first call on), topics that are
+  // gone, and that it is time to look for offsets nobody needs any more.
+  void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // All that records have said so far: a shard that has applied the same records has the same.
   const DurableGroups& durable_state() const { return store_.all(); }
+  std::map<std::string, ConsumerGroup> durable_consumer_groups() const { return consumer_.durable_state(); }
 
  private:
   GroupStep step(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
@@ -73,6 +85,12 @@ class GroupCoordinator final : public StateShard {
   // A group without a record that has nobody in it leaves nothing behind.
   void forget_if_bare(const ClassicGroup& group);
   void expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  bool knows_group(std::string_view group_id) const;
+  // group_coordinator_consumer.cc: a classic group makes way for one of the consumer protocol, or the other way round.
+  Status upgrade(ClassicGroup& group, const ConsumerHeartbeat& request, const CoordinatorTime& time,
+                 CoordinatorOutcome& outcome);
+  void retire(ClassicGroup& group, GroupStep& step);
+  void downgrade_where_due(const CoordinatorTime& time, CoordinatorOutcome& outcome);
   ErrorCode admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   OffsetHolder holder_of(std::string_view group_id) const;
   WallTimeMs expiry_clock(const CoordinatorTime& time) const;
@@ -82,6 +100,7 @@ class GroupCoordinator final : public StateShard {
   GroupStore store_;
   // Every group that has a record or members; one that has only offsets is not here.
   std::map<std::string, ClassicGroup, std::less<>> classic_;
+  ConsumerGroups consumer_;  // a name is in one of the two at most
   GroupTimers timers_{MonotonicTime{}};
   CoordinatorTime loaded_at_;
   bool has_warned_of_unknown_records_ = false;

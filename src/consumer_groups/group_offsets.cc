@@ -68,11 +68,15 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
   return answer;
 }
 
-DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group, GroupStep& step) {
+DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
+                                   const ConsumerGroup* consumer, GroupStep& step) {
   std::set<std::string> read_topics;
   if (group != nullptr && !group->is(ClassicState::empty)) {
     if (group->protocol_type() != kConsumerProtocolType) return {.error = ErrorCode::non_empty_group};
     read_topics = subscribed_topics(*group);
+  }
+  if (consumer != nullptr) {
+    for (const std::string_view topic : consumer->subscribed_topics()) read_topics.emplace(topic);
   }
   DeleteOffsetsAnswer answer;
   answer.partitions.reserve(request.partitions.size());

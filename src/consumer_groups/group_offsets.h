@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "consumer_groups/classic_group.h"
+#include "consumer_groups/consumer_group.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_step.h"
 
@@ -15,7 +16,8 @@ namespace naru {
 CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step);
 FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& store);
 // `group` is null where there are only offsets.
-DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group, GroupStep& step);
+DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
+                                   const ConsumerGroup* consumer, GroupStep& step);
 void remove_offsets_of_topics(const std::vector<std::string>& topics, GroupStep& step);
 void remove_all_offsets(std::string_view group_id, GroupStep& step);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "consumer_groups/consumer_group_settings.h"
 #include "foundation/time.h"
 
 namespace naru {
@@ -19,6 +20,7 @@ struct GroupSettings {
   Milliseconds offsets_retention_check_interval{600'000};                      // offsets.retention.check.interval.ms
   // One group is one record: its members may not say more than this.
   size_t group_bytes_max = size_t{8} * 1024 * 1024;
+  ConsumerGroupSettings consumer;  // of groups of the consumer protocol
 };
 
 }  // namespace naru

@@ -218,6 +218,7 @@ class TestCoordinator {
         << what << ":\n"
         << replayed.durable_state().to_string() << "live:\n"
         << coordinator->durable_state().to_string();
+    EXPECT_TRUE(replayed.durable_consumer_groups() == coordinator->durable_consumer_groups());
   }
 
   std::unique_ptr<GroupCoordinator> follower_;  // has applied every record, and nothing else has happened to it

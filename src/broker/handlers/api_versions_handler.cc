@@ -10,6 +10,11 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithClientSoftware = 3;
+constexpr int16_t kFirstVersionWithFeaturesFromZero = 4;
+
+// Groups of the consumer protocol, which Kafka's brokers switch on with this feature; here they always are.
+constexpr const char* kGroupFeature = "group.version";
+constexpr int16_t kGroupFeatureLevel = 1;
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -42,6 +47,12 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
                                  .max_version = row.max_version});
   }
   response.finalized_features_epoch = 0;
+  response.finalized_features.push_back(
+      {.name = kGroupFeature, .max_version_level = kGroupFeatureLevel, .min_version_level = kGroupFeatureLevel});
+  // Clients of older versions stumble over a feature that may be off.
+  if (context.version >= kFirstVersionWithFeaturesFromZero) {
+    response.supported_features.push_back({.name = kGroupFeature, .min_version = 0, .max_version = kGroupFeatureLevel});
+  }
   co_return encode_reply(context, response);
 }
 

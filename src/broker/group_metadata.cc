@@ -1,0 +1,67 @@
+#include "broker/group_metadata.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cluster_control/internal_topics.h"
+#include "configuration/config_values.h"
+
+namespace naru {
+namespace {
+
+GroupMigration migration_of(const std::string& policy) {
+  if (policy == "upgrade") return GroupMigration::upgrade;
+  if (policy == "downgrade") return GroupMigration::downgrade;
+  return policy == "disabled" ? GroupMigration::disabled : GroupMigration::bidirectional;
+}
+
+// A group is one record, and never larger than a segment.
+size_t group_bytes_max(const GroupsConfig& config) {
+  return std::min<size_t>(8 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
+}
+
+// Stored values that are not allowed (written by another version) are skipped.
+void override_timeout(const ConfigOverrides& overrides, std::string_view key, Milliseconds& timeout) {
+  const auto found = overrides.find(key);
+  if (found == overrides.end() || !validate_group_config(key, found->second).ok()) return;
+  ConfigValues values(group_config_definitions());
+  values.set(key, found->second, ConfigSource::group, "");
+  timeout = Milliseconds(values.integer(key));
+}
+
+}  // namespace
+
+SharedTopics subscribable_topics(const MetadataImage& image) {
+  std::vector<SubscribableTopic> topics;
+  topics.reserve(image.topics().size());
+  for (const TopicMetadataPtr& topic : image.topics()) {
+    topics.push_back({topic->name, topic->id, topic->partition_count(), is_internal_topic(topic->name)});
+  }
+  return std::make_shared<const SubscribableTopics>(image.cluster().generation, std::move(topics));
+}
+
+GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& image) {
+  GroupSettings settings{.initial_rebalance_delay = config.initial_rebalance_delay,
+                         .session_timeout_min = config.min_session_timeout,
+                         .session_timeout_max = config.max_session_timeout,
+                         .size_max = config.max_size,
+                         .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
+                         .offsets_retention = config.offsets_retention,
+                         .offsets_retention_check_interval = config.offsets_retention_check_interval,
+                         .group_bytes_max = group_bytes_max(config)};
+  settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
+                                .heartbeat_interval = config.consumer_heartbeat_interval};
+  settings.consumer.size_max = config.consumer_max_size;
+  settings.consumer.migration = migration_of(config.consumer_migration_policy);
+  for (const auto& [group_id, overrides] : image.group_configs()) {
+    ConsumerGroupTimeouts timeouts = settings.consumer.timeouts;
+    override_timeout(overrides, "consumer.session.timeout.ms", timeouts.session_timeout);
+    override_timeout(overrides, "consumer.heartbeat.interval.ms", timeouts.heartbeat_interval);
+    settings.consumer.timeouts_of_groups.emplace(group_id, timeouts);
+  }
+  return settings;
+}
+
+}  // namespace naru

@@ -1,0 +1,97 @@
+// ConsumerGroupDescribe: epochs, members and assignments of groups of the consumer protocol.
+#include <algorithm>
+
+#include "broker/api_handlers.h"
+#include "broker/group_coordinators.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/group_words.h"
+#include "kafka_protocol/messages/consumer_group_describe_request.h"
+#include "kafka_protocol/messages/consumer_group_describe_response.h"
+
+namespace naru {
+namespace {
+
+using DescribeResponse = kafka::ConsumerGroupDescribeResponse;
+using ConsumerGroupAnswer = DescribeResponse::DescribedGroup;
+
+constexpr int8_t kClassicMember = 0;
+constexpr int8_t kConsumerMember = 1;
+
+DescribeResponse::Assignment to_assignment(std::vector<DescribedPartitions> partitions) {
+  DescribeResponse::Assignment assignment;
+  for (DescribedPartitions& topic : partitions) {
+    assignment.topic_partitions.push_back(
+        {.topic_id = topic.topic_id, .topic_name = std::move(topic.topic), .partitions = std::move(topic.partitions)});
+  }
+  return assignment;
+}
+
+void fill_member(DescribedConsumerMember described, DescribeResponse::Member& member) {
+  member.member_id = std::move(described.member_id);
+  member.instance_id = std::move(described.instance_id);
+  member.rack_id = std::move(described.rack_id);
+  member.member_epoch = described.member_epoch;
+  member.client_id = std::move(described.client_id);
+  member.client_host = std::move(described.client_host);
+  member.subscribed_topic_names = std::move(described.subscribed_topics);
+  member.subscribed_topic_regex = std::move(described.subscribed_expression);
+  member.assignment = to_assignment(std::move(described.assignment));
+  member.target_assignment = to_assignment(std::move(described.target));
+  member.member_type = described.is_classic ? kClassicMember : kConsumerMember;
+}
+
+// Who may not see a topic may not see who reads it.
+bool sees_topics_of(const BrokerServices& services, const RequestContext& context,
+                    const DescribedConsumerGroup& described) {
+  const auto sees = [&](std::string_view topic) {
+    return services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic);
+  };
+  return std::ranges::all_of(described.members, [&](const DescribedConsumerMember& member) {
+    return std::ranges::all_of(member.assignment, sees, &DescribedPartitions::topic) &&
+           std::ranges::all_of(member.target, sees, &DescribedPartitions::topic);
+  });
+}
+
+void fill_group(DescribedConsumerGroup described, ConsumerGroupAnswer& group) {
+  group.group_state = std::move(described.state);
+  group.group_epoch = described.group_epoch;
+  group.assignment_epoch = described.assignment_epoch;
+  group.assignor_name = std::move(described.assignor);
+  for (DescribedConsumerMember& member : described.members)
+    fill_member(std::move(member), group.members.emplace_back());
+}
+
+}  // namespace
+
+Task<Response> handle_consumer_group_describe(const BrokerServices& services, const RequestContext& context,
+                                              kafka::WireReader& reader) {
+  kafka::ConsumerGroupDescribeRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  DescribeResponse response;
+  for (const std::string_view group_id : request.group_ids) {
+    ConsumerGroupAnswer& group = response.groups.emplace_back();
+    group.group_id = group_id;
+    group.error_code = group_access(services, context, Operation::describe, group_id);
+    if (group.error_code == ErrorCode::none) {
+      auto described = co_await services.groups.ask<DescribedConsumerGroup>(
+          group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedConsumerGroup> reply,
+                                          const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+            groups.describe_consumer_group(id, std::move(reply), time, outcome);
+          });
+      group.error_code = described ? described->error : described.error().code();
+      if (group.error_code == ErrorCode::none && !sees_topics_of(services, context, *described)) {
+        group.error_code = ErrorCode::topic_authorization_failed;
+      }
+      if (group.error_code == ErrorCode::none) fill_group(std::move(*described), group);
+    }
+    if (group.error_code != ErrorCode::none) {
+      group.error_message = describe(group.error_code).meaning;
+    } else if (request.include_authorized_operations) {
+      group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,84 @@
+#include "consumer_groups/consumer_group_heartbeat_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "consumer_groups/group_records.h"
+
+namespace naru {
+namespace {
+
+Status invalid_heartbeat(std::string_view why) {
+  return error(ErrorCode::invalid_request, "{}", why);
+}
+
+bool is_given_but_empty(const std::optional<std::string>& text) {
+  return text.has_value() && text->empty();
+}
+
+Status check_identity(const ConsumerHeartbeat& request) {
+  if (request.group_id.empty()) return invalid_heartbeat("a group needs a name");
+  if (is_given_but_empty(request.instance_id)) return invalid_heartbeat("an instance id may not be empty");
+  if (is_given_but_empty(request.rack_id)) return invalid_heartbeat("a rack may not be empty");
+  if (request.member_epoch < kTemporaryLeaveEpoch) return invalid_heartbeat("there is no such member epoch");
+  if (request.member_epoch == kTemporaryLeaveEpoch && !request.instance_id.has_value()) {
+    return invalid_heartbeat("only a static member can leave for a while");
+  }
+  const bool may_get_id = request.member_epoch == kJoinEpoch && !request.must_bring_member_id;
+  if (request.member_id.empty() && !may_get_id) return invalid_heartbeat("the member id is missing");
+  return {};
+}
+
+Status check_join(const ConsumerHeartbeat& request) {
+  if (!request.rebalance_timeout.has_value()) return invalid_heartbeat("who joins has to give a rebalance timeout");
+  if (!request.owned.has_value() || !request.owned->empty()) {
+    return invalid_heartbeat("who joins has no partitions, and has to say so");
+  }
+  if (!request.subscribed_topics.has_value() && !request.subscribed_expression.has_value()) {
+    return invalid_heartbeat("who joins has to subscribe to topics or to an expression");
+  }
+  return {};
+}
+
+bool fits(const std::optional<std::string>& text) {
+  return !text.has_value() || fits_record(*text);
+}
+
+Status check_texts(const ConsumerHeartbeat& request) {
+  const bool all_fit = fits_record(request.group_id) && fits_record(request.member_id) && fits(request.instance_id) &&
+                       fits(request.rack_id) && fits_record(request.client_id) && fits_record(request.client_host) &&
+                       (!request.subscribed_topics || std::ranges::all_of(*request.subscribed_topics, fits_record));
+  return all_fit ? Status() : invalid_heartbeat("a text is too long");
+}
+
+// It becomes a record.
+Status check_subscription_size(const ConsumerHeartbeat& request, size_t limit) {
+  if (!request.subscribed_topics.has_value()) return {};
+  size_t bytes = 0;
+  for (const std::string& name : *request.subscribed_topics) bytes += name.size() + sizeof(uint32_t);
+  if (bytes > limit) return invalid_heartbeat("the subscription is too large");
+  return {};
+}
+
+}  // namespace
+
+Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSettings& settings) {
+  NARU_TRY(check_identity(request));
+  NARU_TRY(check_texts(request));
+  if (request.member_epoch < 0) return {};  // whoever leaves needs to say nothing else
+  if (request.member_epoch == kJoinEpoch) NARU_TRY(check_join(request));
+  if (request.rebalance_timeout.has_value() &&
+      (request.rebalance_timeout->count() < 0 ||
+       request.rebalance_timeout->count() > std::numeric_limits<int32_t>::max())) {
+    return invalid_heartbeat("the rebalance timeout is out of range");
+  }
+  NARU_TRY(check_subscription_size(request, settings.subscription_bytes_max));
+  if (request.assignor.has_value() &&
+      std::ranges::find(settings.assignors, *request.assignor) == settings.assignors.end()) {
+    return error(ErrorCode::unsupported_assignor, "there is no assignor {} here", *request.assignor);
+  }
+  return {};
+}
+
+}  // namespace naru

@@ -1,0 +1,172 @@
+// The groups of the consumer protocol on one shard: the broker computes who reads what, members follow heartbeat by
+// heartbeat, and nobody has to stop while others change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "consumer_groups/consumer_group.h"
+#include "consumer_groups/consumer_group_messages.h"
+#include "consumer_groups/consumer_group_migration.h"
+#include "consumer_groups/consumer_group_settings.h"
+#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/group_messages.h"
+#include "coordinator_runtime/coordinator_outcome.h"
+#include "foundation/bytes.h"
+#include "foundation/status.h"
+#include "foundation/time.h"
+#include "timing_wheel/timing_wheel.h"
+
+namespace naru {
+
+// No I/O, no clock. Durable state changes only through apply(); answers are returned, and are true when the records in
+// the outcome are committed. Part of a GroupCoordinator, in whose strand it lives.
+class ConsumerGroups {
+ public:
+  explicit ConsumerGroups(ConsumerGroupSettings settings);
+
+  // Holds for what comes afterwards; timers that run already keep their deadlines.
+  void set_settings(ConsumerGroupSettings settings);
+
+  // A record whose key is_consumer_group_key().
+  Status apply(BytesView key, std::optional<BytesView> value);
+  // Everybody's session begins anew.
+  void loaded(const CoordinatorTime& time);
+  void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  std::optional<MonotonicTime> next_deadline() const { return timers_.next_deadline(); }
+
+  // Until the first call heartbeats are refused with COORDINATOR_LOAD_IN_PROGRESS.
+  void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+
+  ConsumerHeartbeatAnswer heartbeat(const ConsumerHeartbeat& request, const CoordinatorTime& time,
+                                    CoordinatorOutcome& outcome);
+  // What is wrong with a heartbeat of somebody who joins, whatever the group looks like.
+  Status check_join(const ConsumerHeartbeat& request) const;
+  DescribedConsumerGroup describe(std::string_view group_id) const;
+  // NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, or it is gone.
+  ErrorCode delete_group(std::string_view group_id, CoordinatorOutcome& outcome);
+
+  // Members of the classic protocol in a group of the consumer protocol; the group exists. Nobody has to wait: whoever
+  // joins gets what is free at once, and is called to join again when there is more.
+  JoinAnswer join_classic(const JoinGroup& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  SyncAnswer sync_classic(const SyncGroup& request, const CoordinatorTime& time);
+  ErrorCode heartbeat_classic(const GroupHeartbeat& request, const CoordinatorTime& time);
+  LeaveAnswer leave_classic(const LeaveGroup& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+
+  // Change of protocol. The group did not exist before; it does not exist afterwards.
+  void adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
+             CoordinatorOutcome& outcome);
+  void dissolve(const std::string& group_id, CoordinatorOutcome& outcome);
+  // Groups whose last member of the consumer protocol has gone since the last call, and that have others.
+  std::set<std::string> take_all_classic() { return std::exchange(all_classic_, {}); }
+
+  // Whether offsets may be committed, or fetched, in the name of that member.
+  ErrorCode check_commit(const CommitOffsets& request) const;
+  ErrorCode check_fetch(const FetchOffsets& request) const;
+
+  const ConsumerGroup* find(std::string_view group_id) const;
+  // Nobody has been in it since then, or since loading; none: it has members, or does not exist.
+  std::optional<WallTimeMs> empty_since(std::string_view group_id) const;
+  const SharedTopics& topics() const { return topics_; }
+  // By name.
+  std::vector<ListedGroup> list() const;
+
+  // By group: for comparing what was loaded with what was live, and for printing.
+  std::map<std::string, ConsumerGroup> durable_state() const;
+
+ private:
+  // What begins anew when a shard is loaded.
+  struct MemberTimers {
+    MonotonicTime session_deadline;
+    uint64_t session = 0;    // the timer that counts; 0: none
+    uint64_t rebalance = 0;  // to give partitions back; in the classic protocol, to join or to sync
+  };
+  struct Entry {
+    ConsumerGroup group;
+    std::map<std::string, MemberTimers, std::less<>> timers;
+    std::optional<int64_t> checked_generation;  // of the topics that the group's epoch has taken into account
+    WallTimeMs empty_since = 0;
+  };
+  enum class TimerKind : uint8_t { session, rebalance };
+  struct MemberTimer {
+    TimerKind kind;
+    uint64_t sequence;
+    std::string group_id;
+    std::string member_id;
+  };
+  // Who a heartbeat speaks for.
+  struct Admission {
+    std::string member_id;
+    std::optional<std::string> replaced;  // the static member whose place it takes
+    bool is_known = false;
+    bool missed_answer = false;  // it is still in its previous epoch
+  };
+
+  // consumer_groups.cc
+  void emit(CoordinatorRecord record, CoordinatorOutcome& outcome);
+  void fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void restart_session(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
+  void restart_rebalance(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
+  Milliseconds session_timeout(const std::string& group_id, const ConsumerSubscription& subscription) const;
+
+  // consumer_groups_heartbeat.cc
+  Result<ConsumerHeartbeatAnswer> try_heartbeat(const ConsumerHeartbeat& request, const CoordinatorTime& time,
+                                                CoordinatorOutcome& outcome);
+  Result<Admission> admit(const ConsumerHeartbeat& request) const;
+  Status check_static_member(const ConsumerGroup& group, const ConsumerHeartbeat& request, Admission& admission) const;
+  ConsumerSubscription subscription_of(const std::string& group_id, const std::string& member_id) const;
+  // True if the target has to be computed anew.
+  bool update_subscription(const std::string& group_id, const Admission& admission, const ConsumerSubscription& after,
+                           WallTimeMs now, CoordinatorOutcome& outcome);
+  void bring_up_to_date(const std::string& group_id, bool is_new_epoch, WallTimeMs now, CoordinatorOutcome& outcome);
+  // One step towards its target; the result is what it has now.
+  ConsumerMemberAssignment reconcile_member(const std::string& group_id, const std::string& member_id,
+                                            const PartitionSet* owned, const CoordinatorTime& time,
+                                            CoordinatorOutcome& outcome);
+  Result<ConsumerHeartbeatAnswer> leave(const ConsumerHeartbeat& request, const CoordinatorTime& time,
+                                        CoordinatorOutcome& outcome);
+  void leave_for_a_while(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
+  void replace_member(const std::string& group_id, const std::string& old_id, const std::string& new_id,
+                      CoordinatorOutcome& outcome);
+  void erase_member_records(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
+  // Whoever it was: its partitions are free, and the others will get them.
+  void remove_member(const std::string& group_id, const std::string& member_id, WallTimeMs now,
+                     CoordinatorOutcome& outcome);
+  void note_if_all_classic(const std::string& group_id);
+
+  // consumer_groups_classic.cc
+  Result<JoinAnswer> try_join_classic(const JoinGroup& request, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome);
+  Result<Admission> admit_classic(const JoinGroup& request) const;
+  Result<const ConsumerMember*> classic_member(const std::string& group_id, const MemberClaim& claim) const;
+  void call_to_join(const std::string& group_id, const std::string& member_id, MonotonicTime now);
+  ErrorCode leave_one_classic(const std::string& group_id, const LeaveGroup::Member& leaver, WallTimeMs now,
+                              CoordinatorOutcome& outcome);
+
+  // consumer_groups_metadata.cc
+  void bump_epoch(const std::string& group_id, CoordinatorOutcome& outcome);
+  // Takes into account what has become of the topics since the group looked at them; true if that changes anything.
+  bool refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
+  bool refresh_expressions(const std::string& group_id, const TopicChanges* changes, WallTimeMs now,
+                           CoordinatorOutcome& outcome);
+  void resolve_expression(const std::string& group_id, const std::string& pattern, WallTimeMs now,
+                          CoordinatorOutcome& outcome);
+  void drop_unused_expression(const std::string& group_id, const std::string& pattern, CoordinatorOutcome& outcome);
+  void update_target(const std::string& group_id, CoordinatorOutcome& outcome);
+
+  ConsumerGroupSettings settings_;
+  SharedTopics topics_;
+  std::map<std::string, Entry, std::less<>> groups_;
+  TimingWheel<MemberTimer> timers_{MonotonicTime{}};
+  uint64_t last_timer_ = 0;
+  std::set<std::string> all_classic_;
+};
+
+}  // namespace naru

@@ -1,0 +1,221 @@
+// Members of the classic protocol in groups of the consumer protocol: they join, sync and send heartbeats as ever, and
+// are served from the same epochs and assignments as the others. Their generation is their member epoch.
+#include <algorithm>
+#include <utility>
+
+#include "consumer_groups/consumer_group_protocol.h"
+#include "consumer_groups/consumer_group_reconciliation.h"
+#include "consumer_groups/consumer_group_records.h"
+#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/subscribed_topics.h"
+
+namespace naru {
+namespace {
+
+bool has_protocol(const ClassicMembership& classic, const std::string& name) {
+  return std::ranges::find(classic.protocols, name, &GroupProtocol::name) != classic.protocols.end();
+}
+
+// Members of the classic protocol have one in common, so that the group can become a classic one at any time.
+bool fits_the_others(const ConsumerGroup& group, const JoinGroup& request) {
+  if (request.protocol_type != kConsumerProtocolType) return false;
+  return std::ranges::any_of(request.protocols, [&](const GroupProtocol& protocol) {
+    return std::ranges::all_of(group.members(), [&](const auto& entry) {
+      const auto& said = entry.second.subscription;
+      if (!said.has_value() || !said->classic.has_value() || entry.first == request.member_id) return true;
+      return has_protocol(*said->classic, protocol.name);
+    });
+  });
+}
+
+// It has something to do that only begins with joining again.
+bool should_join_again(const ConsumerMember& member, const ConsumerGroup& group) {
+  if (member.current->epoch < group.epoch()) return true;
+  switch (member.current->state) {
+    case ReconciliationState::stable:
+      return false;
+    case ReconciliationState::unrevoked:
+      return true;
+    case ReconciliationState::unreleased:
+      return could_get_more(*member.current, member.target.value_or(PartitionSet{}), group);
+  }
+  return false;
+}
+
+}  // namespace
+
+// --- Joining ---------------------------------------------------------------------------------------------------------
+
+JoinAnswer ConsumerGroups::join_classic(const JoinGroup& request, const CoordinatorTime& time,
+                                        CoordinatorOutcome& outcome) {
+  auto answer = try_join_classic(request, time, outcome);
+  if (answer.has_value()) return std::move(*answer);
+  const ErrorCode code = answer.error().code();
+  // The id to come back with.
+  const bool gets_id = code == ErrorCode::member_id_required;
+  return {.error = code, .member_id = gets_id ? request.fresh_member_id : request.member_id};
+}
+
+Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, const CoordinatorTime& time,
+                                                    CoordinatorOutcome& outcome) {
+  if (topics_ == nullptr) return failure(Status(ErrorCode::coordinator_load_in_progress));
+  const std::string& group_id = request.group_id;
+  if (!fits_the_others(*find(group_id), request)) return failure(Status(ErrorCode::inconsistent_group_protocol));
+  auto metadata = read_protocol_metadata(request.protocols.front().metadata);
+  if (!metadata.has_value()) return failure(Status(ErrorCode::inconsistent_group_protocol));
+  NARU_TRY_ASSIGN(const Admission admission, admit_classic(request));
+
+  // Nothing is refused from here on.
+  const std::string& member_id = admission.member_id;
+  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
+  ConsumerSubscription said = subscription_of(group_id, member_id);
+  said.instance_id = request.instance_id;
+  said.rack_id = metadata->rack_id;
+  said.client_id = request.client_id;
+  said.client_host = request.client_host;
+  said.topics = std::move(metadata->topics);
+  said.expression.clear();
+  said.rebalance_timeout = request.rebalance_timeout;
+  said.assignor.reset();
+  said.classic = ClassicMembership{request.session_timeout, request.protocols};
+  const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
+  bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
+  const PartitionSet owned = with_topic_ids(metadata->owned, *topics_);
+  const ConsumerMemberAssignment current = reconcile_member(group_id, member_id, &owned, time, outcome);
+  restart_rebalance(groups_.find(group_id)->second, group_id, member_id, time.now);  // until it syncs
+  note_if_all_classic(group_id);
+  return JoinAnswer{.generation = current.epoch,
+                    .protocol_type = std::string(kConsumerProtocolType),
+                    .protocol_name = request.protocols.front().name,
+                    .member_id = member_id};
+}
+
+Result<ConsumerGroups::Admission> ConsumerGroups::admit_classic(const JoinGroup& request) const {
+  const ConsumerGroup& group = *find(request.group_id);
+  Admission admission{.member_id = request.member_id};
+  if (request.instance_id.has_value()) {
+    const std::string* holder = group.static_member(*request.instance_id);
+    if (request.member_id.empty()) {
+      if (holder != nullptr) admission.replaced = *holder;
+    } else if (holder == nullptr) {
+      return failure(Status(ErrorCode::unknown_member_id));
+    } else if (*holder != request.member_id) {
+      return failure(Status(ErrorCode::fenced_instance_id));
+    }
+  } else if (request.member_id.empty() && request.must_come_back_with_id) {
+    return failure(Status(ErrorCode::member_id_required));
+  }
+  if (admission.member_id.empty()) admission.member_id = request.fresh_member_id;
+  admission.is_known = admission.replaced.has_value() || group.find(admission.member_id) != nullptr;
+  if (!admission.is_known && group.size() >= static_cast<size_t>(std::max(0, settings_.size_max))) {
+    return failure(Status(ErrorCode::group_max_size_reached));
+  }
+  return admission;
+}
+
+// --- Being there -----------------------------------------------------------------------------------------------------
+
+Result<const ConsumerMember*> ConsumerGroups::classic_member(const std::string& group_id,
+                                                             const MemberClaim& claim) const {
+  const ConsumerGroup& group = *find(group_id);
+  if (claim.instance_id.has_value()) {
+    const std::string* holder = group.static_member(*claim.instance_id);
+    if (holder == nullptr) return failure(Status(ErrorCode::unknown_member_id));
+    if (*holder != claim.member_id) return failure(Status(ErrorCode::fenced_instance_id));
+  }
+  const ConsumerMember* member = group.find(claim.member_id);
+  if (member == nullptr || !member->subscription->classic.has_value() || !member->current.has_value()) {
+    return failure(Status(ErrorCode::unknown_member_id));
+  }
+  if (member->current->epoch != claim.generation) return failure(Status(ErrorCode::illegal_generation));
+  return member;
+}
+
+void ConsumerGroups::call_to_join(const std::string& group_id, const std::string& member_id, MonotonicTime now) {
+  Entry& entry = groups_.find(group_id)->second;
+  if (entry.timers[member_id].rebalance == 0) restart_rebalance(entry, group_id, member_id, now);
+}
+
+SyncAnswer ConsumerGroups::sync_classic(const SyncGroup& request, const CoordinatorTime& time) {
+  const auto found = classic_member(request.group_id, request.member);
+  if (!found.has_value()) return {found.error().code()};
+  if (topics_ == nullptr) return {ErrorCode::coordinator_load_in_progress};
+  const ConsumerMember& member = **found;
+  const GroupProtocol& protocol = member.subscription->classic->protocols.front();
+  const bool other_type = request.protocol_type && *request.protocol_type != kConsumerProtocolType;
+  const bool other_protocol = request.protocol_name && *request.protocol_name != protocol.name;
+  if (other_type || other_protocol) return {ErrorCode::inconsistent_group_protocol};
+
+  Entry& entry = groups_.find(request.group_id)->second;
+  const std::string& member_id = request.member.member_id;
+  entry.timers[member_id].rebalance = 0;
+  restart_session(entry, request.group_id, member_id, time.now);
+  // One that has to give something back does that first, and joins again by itself.
+  const bool is_late = member.current->epoch < entry.group.epoch();
+  if (is_late && member.current->state != ReconciliationState::unrevoked) {
+    call_to_join(request.group_id, member_id, time.now);
+    return {ErrorCode::rebalance_in_progress};
+  }
+  const auto metadata = read_protocol_metadata(protocol.metadata);
+  const int16_t version = metadata.has_value() ? metadata->version : int16_t{0};
+  return {ErrorCode::none, std::string(kConsumerProtocolType), protocol.name,
+          write_protocol_assignment(member.current->assigned, *topics_, version)};
+}
+
+ErrorCode ConsumerGroups::heartbeat_classic(const GroupHeartbeat& request, const CoordinatorTime& time) {
+  const auto found = classic_member(request.group_id, request.member);
+  if (!found.has_value()) return found.error().code();
+  Entry& entry = groups_.find(request.group_id)->second;
+  restart_session(entry, request.group_id, request.member.member_id, time.now);
+  if (!should_join_again(**found, entry.group)) return ErrorCode::none;
+  call_to_join(request.group_id, request.member.member_id, time.now);
+  return ErrorCode::rebalance_in_progress;
+}
+
+// --- Leaving ---------------------------------------------------------------------------------------------------------
+
+LeaveAnswer ConsumerGroups::leave_classic(const LeaveGroup& request, const CoordinatorTime& time,
+                                          CoordinatorOutcome& outcome) {
+  LeaveAnswer answer;
+  for (const LeaveGroup::Member& leaver : request.members) {
+    answer.members.push_back(leave_one_classic(request.group_id, leaver, time.wall_ms, outcome));
+  }
+  return answer;
+}
+
+ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const LeaveGroup::Member& leaver,
+                                            WallTimeMs now, CoordinatorOutcome& outcome) {
+  const ConsumerGroup& group = *find(group_id);
+  std::string member_id = leaver.member_id;
+  // An administrator removes a static member, whatever protocol it speaks, without knowing its id.
+  const bool is_removed = member_id.empty() && leaver.instance_id.has_value();
+  if (leaver.instance_id.has_value()) {
+    const std::string* holder = group.static_member(*leaver.instance_id);
+    if (holder == nullptr) return ErrorCode::unknown_member_id;
+    if (is_removed) member_id = *holder;
+    if (*holder != member_id) return ErrorCode::fenced_instance_id;
+  }
+  const ConsumerMember* member = group.find(member_id);
+  if (member == nullptr) return ErrorCode::unknown_member_id;
+  if (!is_removed && !member->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
+  remove_member(group_id, member_id, now, outcome);
+  return ErrorCode::none;
+}
+
+// --- Change of protocol ----------------------------------------------------------------------------------------------
+
+void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
+                           CoordinatorOutcome& outcome) {
+  for (const AdoptedGroup::Member& member : adopted.members) {
+    emit(subscription_record(group_id, member.member_id, &member.subscription), outcome);
+    emit(target_assignment_record(group_id, member.member_id, &member.assigned), outcome);
+    const ConsumerMemberAssignment current{
+        .epoch = adopted.generation, .previous_epoch = adopted.generation, .assigned = member.assigned};
+    emit(current_assignment_record(group_id, member.member_id, &current), outcome);
+    restart_session(groups_.find(group_id)->second, group_id, member.member_id, time.now);
+  }
+  emit(assignment_epoch_record(group_id, adopted.generation), outcome);
+  emit(group_epoch_record(group_id, ConsumerGroupEpoch{adopted.generation, 0}), outcome);
+}
+
+}  // namespace naru
