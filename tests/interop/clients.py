@@ -21,6 +21,7 @@ class Client:
     consumes: bool = True  # without a consumer group
     idempotent: bool = True
     sessions: bool = False  # fetches in sessions
+    strategies: tuple = ("range",)  # how it shares a group's partitions; "consumer" is the protocol in which the broker does
 
     def missing(self):
         return missing(self.tools) or self.too_old()
@@ -45,8 +46,10 @@ def java(version):
             execute("javac", "-cp", "libraries/*", "-d", "classes", "Client.java", folder=folder)
         folder = built(f"java-{version}", "java", build, version)
         return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{folder}/libraries/*:{folder}/classes", "Client"]
+    strategies = ("range", "cooperative-sticky") + (() if version.startswith("2.") else ("consumer",))
     return Client(f"java-{version}", version, program,
-                  {"javac": "a JDK (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"}, sessions=True)
+                  {"javac": "a JDK (Debian: openjdk-17-jdk-headless)", "mvn": "Maven (Debian: maven)"}, sessions=True,
+                  strategies=strategies)
 
 
 def go(name, version, **limits):
@@ -71,12 +74,15 @@ def rdkafka():
 CARGO = "cargo 1.85 or newer"
 
 CLIENTS = [
-    Client("confluent", "2.16.1", confluent, {"/usr/bin/python3": "python3 with python3-venv"}),
+    Client("confluent", "2.16.1", confluent, {"/usr/bin/python3": "python3 with python3-venv"},
+           strategies=("range", "cooperative-sticky", "consumer")),
     *[java(version) for version in ("2.8.2", "3.9.1", "4.1.0", "4.4.0")],
-    go("franz", "1.22.2", sessions=True),
+    go("franz", "1.22.2", sessions=True, strategies=("range", "cooperative-sticky")),
     go("sarama", "1.61.1"),
     go("kafkago", "0.4.51", idempotent=False),
-    Client("kafkajs", "2.2.4", kafkajs, {"node": "Node.js (Debian: nodejs)", "npm": "npm (Debian: npm)"}, consumes=False),
+    Client("kafkajs", "2.2.4", kafkajs, {"node": "Node.js (Debian: nodejs)", "npm": "npm (Debian: npm)"}, consumes=False,
+           strategies=("roundrobin",)),
     Client("rdkafka", "0.39.0", rdkafka, {"cargo": CARGO, "cmake": "cmake", "pkg-config": "pkg-config"},
-           lambda: f"needs {CARGO}" if older(["cargo", "--version"], (1, 85)) else None),
+           lambda: f"needs {CARGO}" if older(["cargo", "--version"], (1, 85)) else None,
+           strategies=("range", "cooperative-sticky")),
 ]

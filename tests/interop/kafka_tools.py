@@ -3,6 +3,7 @@
 Every tool is a main class of kafka_2.13 or kafka-tools, fetched by Maven. What is compared is what a person reads.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -24,6 +25,8 @@ CLASSES = {
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
 }
@@ -41,13 +44,25 @@ class Tools:
     def __init__(self, libraries, address, home):
         self.libraries, self.address, self.home = libraries, address, home
 
-    def run(self, tool, *arguments, feed=None, fails=False):
+    def command(self, tool, arguments):
         # A quick start matters more than fast code: each tool runs for a moment only.
-        command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", f"{self.libraries}/*",
-                   CLASSES[tool], *self.server_of(tool), *arguments]
-        done = subprocess.run(command, input=feed, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", f"{self.libraries}/*",
+                CLASSES[tool], *self.server_of(tool), *arguments]
+
+    @contextlib.contextmanager
+    def started(self, tool, *arguments):
+        """A tool that runs until it is no longer needed."""
+        with subprocess.Popen(self.command(tool, arguments), text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def run(self, tool, *arguments, feed=None, fails=False):
+        """What it prints. `fails`: whether it has to, None if that does not matter."""
+        done = subprocess.run(self.command(tool, arguments), input=feed, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         output = done.stdout + "".join(line for line in done.stderr.splitlines(True) if "SLF4J" not in line)
-        assert (done.returncode != 0) == fails, f"{tool} {' '.join(arguments)}: exit code {done.returncode}\n{output}"
+        assert fails is None or (done.returncode != 0) == fails, f"{tool} {' '.join(arguments)}: exit code {done.returncode}\n{output}"
         return output
 
     def server_of(self, tool):
@@ -157,13 +172,69 @@ def produce_and_consume(tools):
     assert sum(counts.values()) == 20 and len(counts) == 5, offsets
     fullest = max(counts, key=counts.get)
     expect(tools.run("kafka-get-offsets", "--topic", "orders", "--time", "earliest"), rf"(?m)^orders:{fullest}:0$")
-    # By partition: a group needs a coordinator.
     read = tools.run("kafka-console-consumer", "--topic", "orders", "--partition", str(fullest), "--offset", "earliest",
                      "--max-messages", str(counts[fullest]), "--timeout-ms", "30000", "--property", "print.key=true",
                      "--property", "key.separator=:")
     lines = [line for line in read.splitlines() if line.startswith("key")]
     assert len(lines) == counts[fullest] and set(lines) <= set(feed.split()), read
-    return fullest, counts[fullest]
+    return fullest, counts[fullest], sum(counts.values())
+
+
+def consumer_groups(tools, count):
+    """`count`: how many records "orders" has, all of which a group reads before it is looked at and changed."""
+    run = lambda *arguments, **how: tools.run("kafka-consumer-groups", *arguments, **how)
+    read = tools.run("kafka-console-consumer", "--topic", "orders", "--group", "readers", "--from-beginning", "--max-messages",
+                     str(count), "--timeout-ms", "60000")
+    assert len([line for line in read.splitlines() if line.startswith("value")]) == count, read
+    expect(run("--list"), r"(?m)^readers$")
+    expect(run("--list", "--state"), r"(?m)^readers\s+.*Empty\s*$")
+    expect(run("--list", "--state", "Empty"), r"(?m)^readers\s")
+    refuse(run("--list", "--state", "Stable"), r"readers")
+    expect(run("--list", "--type"), r"(?im)^readers\s+classic")
+    expect(tools.run("kafka-groups", "--list"), r"(?m)^readers\s+Classic\s+consumer")
+    lags = lambda output: {int(p): (int(o), int(end), int(lag)) for p, o, end, lag in
+                           re.findall(r"(?m)^readers\s+orders\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", output)}
+    described = run("--describe", "--group", "readers")
+    expect(described, r"Consumer group 'readers' has no active members\.")
+    at = lags(described)
+    assert len(at) == 5 and sum(offset for offset, _, _ in at.values()) == count, described
+    assert all(lag == 0 for _, _, lag in at.values()), described
+    expect(run("--describe", "--group", "readers", "--state"), r"readers\s+127\.0\.0\.1:\d+\s+\(1\)\s+.*Empty\s+.*0")
+    expect(run("--describe", "--group", "readers", "--members"), r"has no active members")
+    expect(run("--describe", "--group", "nobody", fails=True), r"nobody.* (does not exist|not found)")
+    reset = ["--reset-offsets", "--group", "readers", "--topic", "orders"]
+    expect(run(*reset, "--to-earliest", "--dry-run"), r"(?m)^readers\s+orders\s+\d\s+0\s")
+    assert lags(run("--describe", "--group", "readers")) == at, "a dry run changes nothing"
+    run(*reset, "--to-earliest", "--execute")
+    described = run("--describe", "--group", "readers")
+    assert all(offset == 0 and lag == end for offset, end, lag in lags(described).values()), described
+    run(*reset, "--to-latest", "--execute")
+    assert lags(run("--describe", "--group", "readers")) == at
+    run(*reset, "--shift-by", "-1", "--execute")
+    run(*reset, "--to-datetime", "2000-01-01T00:00:00.000", "--execute")
+    described = run("--describe", "--group", "readers")
+    assert all(offset == 0 for offset, _, _ in lags(described).values()), described
+    deleted = run("--delete-offsets", "--group", "readers", "--topic", "orders")
+    expect(deleted, r"Request succeed for deleting offsets", r"(?m)^orders\s+0\s+Successful")
+    assert not lags(run("--describe", "--group", "readers"))
+    expect(run("--delete", "--group", "readers"), r"Deletion of requested consumer groups \('readers'\) was successful")
+    refuse(run("--list"), r"readers")
+
+
+def groups_with_members(tools):
+    """While somebody reads, the group is shown with its member, and cannot be changed."""
+    run = lambda *arguments, **how: tools.run("kafka-consumer-groups", *arguments, **how)
+    with tools.started("kafka-console-consumer", "--topic", "orders", "--group", "watchers", "--from-beginning") as consumer:
+        consumer.stdout.readline()  # it has its partitions
+        described = run("--describe", "--group", "watchers")
+        expect(described, r"(?m)^watchers\s+orders\s+4\s+.*console-consumer-\S+\s+/127\.0\.0\.1\s+console-consumer\s*$")
+        expect(run("--describe", "--group", "watchers", "--members", "--verbose"),
+               r"(?m)^watchers\s+console-consumer-\S+\s+/127\.0\.0\.1\s+console-consumer\s+5\s+.*orders(\(0,1,2,3,4\)|:0,1,2,3,4)")
+        expect(run("--describe", "--group", "watchers", "--state"), r"(?m)^watchers\s.*range\s+Stable\s+.*1\s*$")
+        expect(run("--reset-offsets", "--group", "watchers", "--topic", "orders", "--to-earliest", "--execute", fails=None),
+               r"Assignments can only be reset if the group 'watchers' is inactive")
+        expect(run("--delete", "--group", "watchers", fails=None), r"(?i)not empty|non.?empty")
+        expect(run("--delete-offsets", "--group", "watchers", "--topic", "orders", fails=None), r"(?i)subscribed to the topic")
 
 
 def sizes(tools):
@@ -201,7 +272,9 @@ def check(version, broker):
               "max.message.bytes")
     configs_of_brokers(tools)
     configs_of_groups(tools, versions)
-    partition, count = produce_and_consume(tools)
+    partition, count, total = produce_and_consume(tools)
+    consumer_groups(tools, total)
+    groups_with_members(tools)
     sizes(tools)
     if offered(versions, "DeleteRecords"):
         delete_records(tools, partition, count)

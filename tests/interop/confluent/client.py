@@ -1,6 +1,7 @@
 """The program of the client confluent-kafka."""
 
 import sys
+import threading
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicCollection, TopicPartition
@@ -134,6 +135,29 @@ def idempotent(bootstrap, topic, count):
     require(acknowledged.count == int(count), f"{acknowledged.count} are acknowledged")
 
 
+def group(bootstrap, topic, name, strategy):
+    config = {"bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest", "auto.commit.interval.ms": 200,
+              "reconnect.backoff.max.ms": 500}
+    if strategy == "consumer":
+        config["group.protocol"] = "consumer"
+    else:
+        config |= {"group.protocol": "classic", "partition.assignment.strategy": strategy, "session.timeout.ms": 6000,
+                   "heartbeat.interval.ms": 500}
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+
+    def told(what):
+        return lambda _, partitions: print(what, *(f"{each.topic}/{each.partition}" for each in partitions), flush=True)
+
+    consumer = Consumer(config)
+    consumer.subscribe([topic], on_assign=told("assigned"), on_revoke=told("revoked"), on_lost=told("lost"))
+    while not stop.is_set():
+        message = consumer.poll(SHORT_WAIT_S)
+        if message is not None and not message.error():
+            print("record", f"{topic}/{message.partition()}", message.offset(), message.value().decode(), flush=True)
+    consumer.close()
+
+
 if __name__ == "__main__":
     {"admin": admin, "delete": delete, "produce": produce, "consume": consume, "follow": follow,
-     "idempotent": idempotent}[sys.argv[1]](*sys.argv[2:])
+     "idempotent": idempotent, "group": group}[sys.argv[1]](*sys.argv[2:])

@@ -1,9 +1,14 @@
+import java.io.IOException;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
@@ -12,6 +17,7 @@ import org.apache.kafka.clients.admin.DescribeTopicsResult;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -48,6 +54,7 @@ public class Client {
       case "produce" -> client.produce(arguments[3], Integer.parseInt(arguments[4]));
       case "consume" -> client.consume(Integer.parseInt(arguments[3]));
       case "follow" -> client.follow(Integer.parseInt(arguments[3]));
+      case "group" -> client.group(arguments[3], arguments[4]);
       case "idempotent" -> client.idempotent(Integer.parseInt(arguments[3]));
       default -> throw new IllegalArgumentException(arguments[0]);
     }
@@ -171,6 +178,60 @@ public class Client {
       consumer.close(Duration.ZERO); // a fetch is waiting, and nothing will end it
     }
     acknowledged.require(count);
+  }
+
+  private void group(String name, String strategy) {
+    Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "group.id", name, "auto.offset.reset", "earliest",
+        "auto.commit.interval.ms", 200, "reconnect.backoff.max.ms", 500));
+    if (strategy.equals("consumer")) {
+      config.put("group.protocol", "consumer");
+    } else {
+      String assignor = strategy.equals("range") ? "RangeAssignor" : "CooperativeStickyAssignor";
+      config.putAll(Map.of("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor,
+          "session.timeout.ms", 6000, "heartbeat.interval.ms", 500));
+    }
+    AtomicBoolean stop = new AtomicBoolean();
+    Thread watch = new Thread(() -> {
+      try {
+        while (System.in.read() >= 0);
+      } catch (IOException closed) {
+        // means the same
+      }
+      stop.set(true);
+    });
+    watch.setDaemon(true);
+    watch.start();
+    try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+      consumer.subscribe(List.of(topic), new Teller());
+      while (!stop.get()) {
+        for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(SHORT_WAIT_MS))) {
+          System.out.println("record " + topic + "/" + record.partition() + " " + record.offset() + " " + record.value());
+        }
+      }
+    }
+  }
+
+  /** Prints what a member of a group is told. */
+  private static class Teller implements ConsumerRebalanceListener {
+    private void tell(String what, Collection<TopicPartition> partitions) {
+      System.out.println(what + partitions.stream().map(each -> " " + each.topic() + "/" + each.partition())
+          .collect(Collectors.joining()));
+    }
+
+    @Override
+    public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+      tell("assigned", partitions);
+    }
+
+    @Override
+    public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+      tell("revoked", partitions);
+    }
+
+    @Override
+    public void onPartitionsLost(Collection<TopicPartition> partitions) {
+      tell("lost", partitions);
+    }
   }
 
   private void idempotent(int count) throws Exception {

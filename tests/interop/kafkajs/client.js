@@ -110,7 +110,34 @@ async function idempotent(bootstrap, topic, count) {
   await producer.disconnect()
 }
 
-const commands = { admin, delete: deleteTopic, produce, idempotent }
+async function group(bootstrap, topic, groupId) {
+  const retry = { initialRetryTime: 100, factor: 0, maxRetryTime: 500, retries: PATIENCE_MS / 100 }
+  const consumer = kafka(bootstrap, retry).consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 500, maxWaitTimeInMs: 200, retry })
+  let owned = []
+  const tell = (what, partitions) => console.log([what, ...partitions.map(each => `${topic}/${each}`)].join(' '))
+  const release = () => {
+    if (owned.length > 0) tell('revoked', owned)
+    owned = []
+  }
+  consumer.on(consumer.events.REBALANCING, release)
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    release()
+    owned = payload.memberAssignment[topic] || []
+    tell('assigned', owned)
+  })
+  await consumer.connect()
+  await consumer.subscribe({ topics: [topic], fromBeginning: true })
+  await consumer.run({
+    autoCommitInterval: 200,
+    eachMessage: async ({ partition, message }) => {
+      console.log(`record ${topic}/${partition} ${message.offset} ${message.value}`)
+    },
+  })
+  await new Promise(resolve => process.stdin.on('end', resolve).resume())
+  await consumer.disconnect()
+}
+
+const commands = { admin, delete: deleteTopic, produce, idempotent, group }
 commands[process.argv[2]](...process.argv.slice(3)).catch(error => {
   console.error(error)
   process.exit(1)

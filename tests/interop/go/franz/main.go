@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -190,4 +191,39 @@ func (f franz) Idempotent(topic string, count int) error {
 		return err
 	}
 	return acknowledged.Err(count)
+}
+
+func (f franz) Group(ctx context.Context, topic, group, strategy string) error {
+	balancer := kgo.RangeBalancer()
+	if strategy == "cooperative-sticky" {
+		balancer = kgo.CooperativeStickyBalancer()
+	}
+	tell := func(what string) func(context.Context, *kgo.Client, map[string][]int32) {
+		return func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+			program.Tell(what, topic, partitions[topic])
+		}
+	}
+	revoked := func(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+		if err := client.CommitMarkedOffsets(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "commit:", err)
+		}
+		program.Tell("revoked", topic, partitions[topic])
+	}
+	client, err := f.client(kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.Balancers(balancer),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(program.SessionTimeout),
+		kgo.HeartbeatInterval(program.HeartbeatInterval), kgo.AutoCommitMarks(), kgo.AutoCommitInterval(program.CommitInterval),
+		kgo.BlockRebalanceOnPoll(), kgo.OnPartitionsAssigned(tell("assigned")), kgo.OnPartitionsRevoked(revoked),
+		kgo.OnPartitionsLost(tell("lost")))
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		client.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			program.TellRecord(topic, r.Partition, r.Offset, r.Value)
+			client.MarkCommitRecords(r)
+		})
+		client.AllowRebalance()
+	}
+	client.CloseAllowingRebalance()
+	return nil
 }

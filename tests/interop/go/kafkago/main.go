@@ -3,7 +3,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -195,4 +198,85 @@ func (c client) Idempotent(topic string, count int) error {
 		return err
 	}
 	return acknowledged.Err(count)
+}
+
+// Group has a reader for each partition that a generation of the group gives it.
+func (c client) Group(ctx context.Context, topic, group, _ string) error {
+	consumer, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: group, Brokers: []string{c.bootstrap}, Topics: []string{topic},
+		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, SessionTimeout: program.SessionTimeout,
+		RebalanceTimeout: program.SessionTimeout, HeartbeatInterval: program.HeartbeatInterval, StartOffset: kafka.FirstOffset,
+		JoinGroupBackoff: program.HeartbeatInterval})
+	if err != nil {
+		return err
+	}
+	left := make(chan error)
+	go func() {
+		<-ctx.Done()
+		left <- consumer.Close()
+	}()
+	for {
+		generation, err := consumer.Next(context.Background())
+		if errors.Is(err, kafka.ErrGroupClosed) {
+			return <-left
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			continue
+		}
+		c.readGeneration(topic, generation)
+	}
+}
+
+func (c client) readGeneration(topic string, generation *kafka.Generation) {
+	var partitions []int
+	var reading sync.WaitGroup
+	for _, assigned := range generation.Assignments[topic] {
+		partitions = append(partitions, assigned.ID)
+	}
+	program.Tell("assigned", topic, partitions)
+	for _, assigned := range generation.Assignments[topic] {
+		reading.Add(1)
+		generation.Start(func(ctx context.Context) {
+			defer reading.Done()
+			c.readPartition(ctx, topic, assigned, generation)
+		})
+	}
+	generation.Start(func(ctx context.Context) {
+		<-ctx.Done()
+		reading.Wait()
+		program.Tell("revoked", topic, partitions)
+	})
+}
+
+func (c client) readPartition(ctx context.Context, topic string, assigned kafka.PartitionAssignment, generation *kafka.Generation) {
+	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{c.bootstrap}, Topic: topic, Partition: assigned.ID,
+		MaxWait: program.HeartbeatInterval})
+	defer reader.Close()
+	if err := reader.SetOffset(assigned.Offset); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	next, committed, last := assigned.Offset, assigned.Offset, time.Now()
+	commit := func() {
+		if next == committed {
+			return
+		}
+		if err := generation.CommitOffsets(map[string]map[int]int64{topic: {assigned.ID: next}}); err != nil {
+			fmt.Fprintln(os.Stderr, "commit:", err)
+			return
+		}
+		committed, last = next, time.Now()
+	}
+	defer commit()
+	for {
+		m, err := reader.ReadMessage(ctx)
+		if err != nil {
+			return
+		}
+		program.TellRecord(topic, int32(m.Partition), m.Offset, m.Value)
+		next = m.Offset + 1
+		if time.Since(last) > program.CommitInterval {
+			commit()
+		}
+	}
 }

@@ -2,8 +2,10 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"sync"
@@ -38,12 +40,14 @@ type Client interface {
 	// program.Follow.
 	Follow(topic string, count int) error
 	Idempotent(topic string, count int) error
+	// Group reads as a member of a group and tells what happens to it, until the context ends; then it leaves in order.
+	Group(ctx context.Context, topic, group, strategy string) error
 }
 
-// Main runs the command line PROGRAM COMMAND BOOTSTRAP TOPIC [CODEC] [COUNT].
+// Main runs the command line PROGRAM COMMAND BOOTSTRAP TOPIC, with what else the command needs.
 func Main(newClient func(bootstrap string) Client) {
 	if len(os.Args) < 4 {
-		fail(fmt.Errorf("usage: PROGRAM admin|delete|produce|consume|follow|idempotent BOOTSTRAP TOPIC [CODEC] [COUNT]"))
+		fail(fmt.Errorf("usage: PROGRAM admin|delete|produce|consume|follow|idempotent|group BOOTSTRAP TOPIC ..."))
 	}
 	client, topic := newClient(os.Args[2]), os.Args[3]
 	var err error
@@ -60,12 +64,23 @@ func Main(newClient func(bootstrap string) Client) {
 		err = client.Follow(topic, number(os.Args[4]))
 	case "idempotent":
 		err = client.Idempotent(topic, number(os.Args[4]))
+	case "group":
+		err = client.Group(untilInputEnds(), topic, os.Args[4], os.Args[5])
 	default:
 		err = fmt.Errorf("no command %s", os.Args[1])
 	}
 	if err != nil {
 		fail(err)
 	}
+}
+
+func untilInputEnds() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return ctx
 }
 
 func number(text string) int {
@@ -92,6 +107,27 @@ func Time(i int) time.Time             { return time.UnixMilli(FirstTimestamp + 
 // PrintRecord prints a record as the driver compares it.
 func PrintRecord(offset int64, key, value []byte, headerName string, header []byte, timestamp time.Time) {
 	fmt.Printf("%d\t%s\t%s\t%s=%s\t%d\n", offset, key, value, headerName, header, timestamp.UnixMilli())
+}
+
+const (
+	// SessionTimeout is the shortest that a broker allows by default.
+	SessionTimeout    = 6 * time.Second
+	HeartbeatInterval = 500 * time.Millisecond
+	CommitInterval    = 200 * time.Millisecond
+)
+
+// Tell prints what a member of a group is told about partitions: assigned, revoked or lost.
+func Tell[P int | int32](what, topic string, partitions []P) {
+	line := what
+	for _, partition := range partitions {
+		line += fmt.Sprintf(" %s/%d", topic, partition)
+	}
+	fmt.Println(line)
+}
+
+// TellRecord prints a record that a member of a group has read.
+func TellRecord(topic string, partition int32, offset int64, value []byte) {
+	fmt.Printf("record %s/%d %d %s\n", topic, partition, offset, value)
 }
 
 // Arrival is a record that the follow command has read.

@@ -2,7 +2,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -216,4 +218,54 @@ func (c client) Idempotent(topic string, count int) error {
 		program.Pace(i)
 		return &sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(program.Number(i))}
 	})
+}
+
+// member tells what sarama tells it.
+type member struct{ topic string }
+
+func (m member) Setup(session sarama.ConsumerGroupSession) error {
+	program.Tell("assigned", m.topic, session.Claims()[m.topic])
+	return nil
+}
+
+func (m member) Cleanup(session sarama.ConsumerGroupSession) error {
+	program.Tell("revoked", m.topic, session.Claims()[m.topic])
+	return nil
+}
+
+func (m member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	for {
+		select {
+		case message, open := <-claim.Messages():
+			if !open {
+				return nil
+			}
+			program.TellRecord(m.topic, message.Partition, message.Offset, message.Value)
+			session.MarkMessage(message, "")
+		case <-session.Context().Done():
+			return nil
+		}
+	}
+}
+
+func (c client) Group(ctx context.Context, topic, group, _ string) error {
+	config := newConfig()
+	config.Consumer.Offsets.Initial = sarama.OffsetOldest
+	config.Consumer.Offsets.AutoCommit.Interval = program.CommitInterval
+	config.Consumer.Group.Session.Timeout = program.SessionTimeout
+	config.Consumer.Group.Heartbeat.Interval = program.HeartbeatInterval
+	config.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyRange()}
+	config.Metadata.Retry.Max = int(program.Patience / config.Metadata.Retry.Backoff)
+	consumer, err := sarama.NewConsumerGroup(c.brokers, group, config)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		// Returns at each rebalance, and when the broker is gone.
+		if err := consumer.Consume(ctx, []string{topic}, member{topic}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			time.Sleep(config.Metadata.Retry.Backoff)
+		}
+	}
+	return consumer.Close()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::error::Error;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::admin::{
@@ -10,7 +11,7 @@ use rdkafka::admin::{
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::{ClientConfig, FromClientConfig};
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
@@ -37,6 +38,7 @@ async fn main() -> Outcome {
         ("produce", [codec, count]) => produce(bootstrap, topic, codec, count.parse()?),
         ("consume", [count]) => consume(bootstrap, topic, count.parse()?),
         ("follow", [count]) => follow(bootstrap, topic, count.parse()?),
+        ("group", [name, strategy]) => group(bootstrap, topic, name, strategy),
         ("idempotent", [count]) => idempotent(bootstrap, topic, count.parse()?),
         _ => Err(format!("no command {command} with {} arguments", rest.len()).into()),
     }
@@ -216,4 +218,48 @@ fn idempotent(bootstrap: &str, topic: &str, count: usize) -> Outcome {
         }
     }
     finish(&producer, count)
+}
+
+/// Prints what a member of a group is told.
+struct Teller;
+
+impl ClientContext for Teller {}
+
+impl ConsumerContext for Teller {
+    fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        let (what, partitions) = match rebalance {
+            Rebalance::Assign(partitions) => ("assigned", partitions),
+            Rebalance::Revoke(partitions) => ("revoked", partitions),
+            Rebalance::Error(error) => {
+                eprintln!("{error}");
+                return;
+            }
+        };
+        let names: Vec<String> =
+            partitions.elements().iter().map(|each| format!(" {}/{}", each.topic(), each.partition())).collect();
+        println!("{what}{}", names.concat());
+    }
+}
+
+fn group(bootstrap: &str, topic: &str, name: &str, strategy: &str) -> Outcome {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", bootstrap).set("group.id", name).set("auto.offset.reset", "earliest");
+    config.set("auto.commit.interval.ms", "200").set("reconnect.backoff.max.ms", "500");
+    config.set("partition.assignment.strategy", strategy).set("session.timeout.ms", "6000");
+    config.set("heartbeat.interval.ms", "500");
+    let consumer: BaseConsumer<Teller> = config.create_with_context(Teller)?;
+    consumer.subscribe(&[topic])?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        told.store(true, Ordering::SeqCst);
+    });
+    while !stop.load(Ordering::SeqCst) {
+        if let Some(Ok(message)) = consumer.poll(SHORT_WAIT) {
+            let value = message.payload_view::<str>().ok_or("no value")??;
+            println!("record {topic}/{} {} {value}", message.partition(), message.offset());
+        }
+    }
+    Ok(())
 }
