@@ -76,7 +76,7 @@ Result<AdoptedGroup> adopted_classic_group(const ClassicGroup& group, const Subs
 ClassicGroup classic_group_of(const std::string& group_id, const ConsumerGroup& group, const SubscribableTopics& topics,
                               WallTimeMs now) {
   StoredGroup stored{.protocol_type = std::string(kConsumerProtocolType),
-                     .generation = group.epoch(),
+                     .generation = group.assignment_epoch(),
                      .protocol = common_protocol(group),
                      .leader = group.members().begin()->first,
                      .state_since = now};

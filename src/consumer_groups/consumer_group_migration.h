@@ -32,7 +32,9 @@ bool allows_downgrade(GroupMigration policy);
 // have not been told of any generation are left out: they have nothing, and will join again.
 Result<AdoptedGroup> adopted_classic_group(const ClassicGroup& group, const SubscribableTopics& topics);
 
-// All members speak the classic protocol. It is stable in the group's epoch, and has to be rebalanced.
+// All members speak the classic protocol. It is stable, and has to be rebalanced. Its generation is the epoch of the
+// target, and not the group's, which the member that has just gone has raised: whoever had reached the target can still
+// commit what it has read.
 ClassicGroup classic_group_of(const std::string& group_id, const ConsumerGroup& group, const SubscribableTopics& topics,
                               WallTimeMs now);
 

@@ -230,6 +230,9 @@ TEST_F(GroupMigrationTest, AGroupGoesBackWhenItsLastMemberOfTheConsumerProtocolL
   beat({.member_id = "new", .member_epoch = kLeaveEpoch});
   EXPECT_EQ(type_of_group(), "classic");
   EXPECT_EQ(test.describe("g").state, "PreparingRebalance");
+  EXPECT_EQ(test.heartbeat("g", {.member_id = "old", .generation = again.generation}),
+            ErrorCode::rebalance_in_progress);
+  EXPECT_EQ(commit("old", again.generation), ErrorCode::none) << "what it has read so far";
   const auto rejoined = test.join(classic_rejoining("old"));
   EXPECT_EQ(rejoined.value().error, ErrorCode::none);
   EXPECT_EQ(rejoined.value().leader, "old") << "the members decide again";

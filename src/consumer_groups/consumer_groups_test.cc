@@ -128,6 +128,18 @@ TEST_F(ConsumerGroupsTest, MovesPartitionsOnlyAfterTheirOwnerHasGivenThemBack) {
   EXPECT_EQ(f.group().state(), "Stable");
 }
 
+TEST_F(ConsumerGroupsTest, EndsTheEpochOfWhoGaveSomethingBackEvenIfThereIsMoreToGiveBack) {
+  f.join("a", {"t"});
+  f.join("b", {"t"});
+  const auto told = f.heartbeat(f.beat("a", 1));
+  f.join("c", {"t"});
+  f.join("d", {"t"});
+  const auto told_more = f.heartbeat(f.beat("a", 1, told.assignment));
+  EXPECT_EQ(f.current("a").state, unrevoked);
+  EXPECT_EQ(told_more.member_epoch, 2) << "what it commits for the partitions it gave back is refused";
+  EXPECT_EQ(f.commit("a", 1), ErrorCode::stale_member_epoch);
+}
+
 TEST_F(ConsumerGroupsTest, KnowsItsStateInKafkasWords) {
   f.join("a", {"t"});
   EXPECT_EQ(f.group().state(), "Stable");
