@@ -105,7 +105,7 @@ class ModelGroup {
         if (test_.delete_group(name_) == ErrorCode::none) model_.all_forgotten();
         break;
       case 1:
-        if (test_.delete_offsets(name_, {model_partition(partition)}).error == ErrorCode::none) {
+        if (test_.delete_offsets(name_, {model_partition(partition)}).partitions == std::vector{ErrorCode::none}) {
           model_.forgotten(partition);
         }
         break;

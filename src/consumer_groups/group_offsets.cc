@@ -70,18 +70,18 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
 
 DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
                                    const ConsumerGroup* consumer, GroupStep& step) {
-  std::set<std::string> read_topics;
+  std::optional<std::set<std::string>> read_topics(std::in_place);  // nothing: may be all
   if (group != nullptr && !group->is(ClassicState::empty)) {
     if (group->protocol_type() != kConsumerProtocolType) return {.error = ErrorCode::non_empty_group};
     read_topics = subscribed_topics(*group);
   }
   if (consumer != nullptr) {
-    for (const std::string_view topic : consumer->subscribed_topics()) read_topics.emplace(topic);
+    for (const std::string_view topic : consumer->subscribed_topics()) read_topics->emplace(topic);
   }
   DeleteOffsetsAnswer answer;
   answer.partitions.reserve(request.partitions.size());
   for (const GroupPartition& partition : request.partitions) {
-    if (read_topics.contains(partition.topic)) {
+    if (!read_topics || read_topics->contains(partition.topic)) {
       answer.partitions.push_back(ErrorCode::group_subscribed_to_topic);
       continue;
     }

@@ -165,18 +165,28 @@ TEST(GroupOffsets, OffsetsOfTopicsThatTheGroupReadsAreNotDeleted) {
   EXPECT_EQ(test.delete_offsets("g", {kT0}).partitions, std::vector<ErrorCode>{ErrorCode::none});
 }
 
-TEST(GroupOffsets, SubscriptionsOfNewerVersionsAreUnderstoodAndGarbageNamesNoTopic) {
+TEST(GroupOffsets, SubscriptionsOfNewerVersionsAndThoseThatBreakOffAreUnderstood) {
   TestCoordinator test;
   JoinGroup newer = subscribing("g", "m1", {"t"});
   newer.protocols[0].metadata[1] = std::byte{9};
   newer.protocols[0].metadata.push_back(std::byte{77});
-  JoinGroup garbage = joining("g", "m2");
-  garbage.protocols[0].metadata = test_bytes(std::string("\0\1\x7f\xff\xff\xff", 6));
-  JoinGroup nothing = joining("g", "m3");
-  nothing.protocols[0].metadata.clear();
-  form_group(test, "g", {newer, garbage, nothing});
-  EXPECT_EQ(test.delete_offsets("g", {kT0, kU0}).partitions,
-            (std::vector<ErrorCode>{ErrorCode::group_subscribed_to_topic, ErrorCode::none}));
+  // As kafka-go writes it: version 1 without the fields of version 1.
+  JoinGroup broken_off = joining("g", "m2");
+  broken_off.protocols[0].metadata = test_bytes(std::string("\0\1\0\0\0\1\0\1v\xff\xff\xff\xff", 13));
+  form_group(test, "g", {newer, broken_off});
+  EXPECT_EQ(test.delete_offsets("g", {kT0, kU0, {"v", PartitionIndex(0)}}).partitions,
+            (std::vector<ErrorCode>{ErrorCode::group_subscribed_to_topic, ErrorCode::none,
+                                    ErrorCode::group_subscribed_to_topic}));
+}
+
+TEST(GroupOffsets, AMemberWhoseSubscriptionCannotBeReadMayReadAnything) {
+  for (const std::string& metadata : {std::string("\0\1\x7f\xff\xff\xff", 6), std::string()}) {
+    TestCoordinator test;
+    JoinGroup garbage = joining("g", "m2");
+    garbage.protocols[0].metadata = test_bytes(metadata);
+    form_group(test, "g", {subscribing("g", "m1", {"t"}), garbage});
+    EXPECT_EQ(test.delete_offsets("g", {kU0}).partitions, std::vector<ErrorCode>{ErrorCode::group_subscribed_to_topic});
+  }
 }
 
 TEST(GroupOffsets, OffsetsOfAGroupOfWorkersAreNotDeletedWhileItHasMembers) {

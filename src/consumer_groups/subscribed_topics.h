@@ -1,6 +1,7 @@
 // Which topics the members of a classic group of consumers read, as far as their metadata can be understood.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -10,7 +11,8 @@ namespace naru {
 
 inline constexpr std::string_view kConsumerProtocolType = "consumer";
 
-// Metadata belongs to the clients. Newer versions are read as far as they are known; of garbage nothing is known.
-std::set<std::string> subscribed_topics(const ClassicGroup& group);
+// Metadata belongs to the clients. Newer versions are read as far as they are known, and so are those that break off
+// behind the topics (kafka-go's do). Nothing: somebody cannot be understood, and may read any topic.
+std::optional<std::set<std::string>> subscribed_topics(const ClassicGroup& group);
 
 }  // namespace naru

@@ -81,7 +81,7 @@ class GroupsTest(unittest.TestCase):
         feed = scene.feed("t", 4)
         one, two = [scene.member("g", "t", session_timeout_ms=2000, commit_every=20, enable_auto_commit=False) for _ in range(2)]
         scene.wait_shared([one, two], partitions, 2, 2)
-        scene.wait(lambda: len(two.committed) == 2 and len(one.committed) == 2, "both commit")
+        scene.wait(lambda: all(member.assignment <= set(member.committed) for member in (one, two)), "both commit")
         two.kill()
         scene.wait_shared([one], partitions, 4)
         scene.wait_read([one, two], feed.stop())

@@ -10,11 +10,11 @@
 namespace naru {
 namespace {
 
-constexpr int16_t kFirstVersionWithRebalanceTimeout = 1;
 constexpr int16_t kFirstVersionWithMemberIdRequired = 4;
 constexpr int16_t kFirstVersionWithNullableProtocol = 7;
 constexpr int16_t kFirstVersionWithSkippedAssignment = 9;
 
+// Version 0 has no rebalance timeout, and one of 0 would send a member away before it can sync.
 JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
                   const kafka::JoinGroupRequest& request) {
   const std::string client_id(context.client_id.value_or(""));
@@ -24,9 +24,8 @@ JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
                  .client_id = client_id,
                  .client_host = "/" + context.connection->peer().host,
                  .session_timeout = Milliseconds(request.session_timeout_ms),
-                 .rebalance_timeout =
-                     Milliseconds(context.version >= kFirstVersionWithRebalanceTimeout ? request.rebalance_timeout_ms
-                                                                                       : request.session_timeout_ms),
+                 .rebalance_timeout = Milliseconds(request.rebalance_timeout_ms > 0 ? request.rebalance_timeout_ms
+                                                                                    : request.session_timeout_ms),
                  .protocol_type = std::string(request.protocol_type),
                  .protocols = {},
                  // Starts with what the operator called the client, so that lists of members can be read.
