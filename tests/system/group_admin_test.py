@@ -3,7 +3,7 @@
 import unittest
 
 from group_scene import Scene
-from kafka_messages import Connection, versions_of
+from kafka_messages import Connection, plain, versions_of
 from naru_process import PATIENCE_S, wait_until
 
 UNKNOWN_TOPIC, METADATA_TOO_LARGE, UNKNOWN_MEMBER, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND = 3, 12, 25, 68, 69
@@ -186,6 +186,22 @@ class GroupAdminTest(unittest.TestCase):
         self.assertEqual(self.fetch("partly", None, 8), {("t", 1): (2, "v8")})
         self.assertEqual(self.offset_delete("absent", ("t", 0))[0], GROUP_ID_NOT_FOUND)
         self.assertEqual(self.offset_delete("busy", ("t", 0), ("other", 0)), (0, {("t", 0): SUBSCRIBED, ("other", 0): 0}))
+
+    def test_offsets_of_members_that_cannot_be_read_are_not_deleted(self):
+        subscription = plain("consumer_protocol_subscription", 0, {"topics": ["t"]})
+        metadata = {"version 0": subscription,
+                    "as kafka-go": b"\0\1" + subscription[2:],  # without the field that version 1 has added
+                    "newer than known": b"\0\x09" + plain("consumer_protocol_subscription", 3, {"topics": ["t"]})[2:] + b"more",
+                    "garbage": b"\xff" * 50}
+        for group, each in metadata.items():
+            with self.subTest(group):
+                request = {"group_id": group, "session_timeout_ms": 30000, "rebalance_timeout_ms": 30000, "protocol_type": "consumer",
+                           "protocols": [{"name": "range", "metadata": each}]}
+                self.commit(group, {"t": {0: 5}})
+                joined = self.call("JoinGroup", 3, **request)
+                self.call("SyncGroup", 3, group_id=group, member_id=joined.member_id, generation_id=joined.generation_id)
+                self.assertEqual(self.offset_delete(group, ("t", 0)), (0, {("t", 0): SUBSCRIBED}))
+                self.assertEqual(self.fetch(group, None, 8), {("t", 0): (5, "v8")})
 
     def test_offsets_survive_a_restart_and_deleted_ones_do_not_come_back(self):
         self.commit("lasting", {"t": {0: 11, 1: 12}})

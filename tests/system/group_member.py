@@ -55,7 +55,8 @@ def confluent(bootstrap, group, topics, config, stop):
                 # What is committed in vain is read again, by this member or another one.
                 failed(refused.args[0])
                 continue
-            print("committed", *(f"{each.topic}/{each.partition} {each.offset}" for each in done if not each.error), flush=True)
+            there = [each for each in done if not each.error and each.offset >= 0]  # nothing is read yet of the others
+            print("committed", *(f"{each.topic}/{each.partition} {each.offset}" for each in there), flush=True)
     consumer.close()
 
 

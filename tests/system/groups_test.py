@@ -82,13 +82,14 @@ class GroupsTest(unittest.TestCase):
         one, two = [scene.member("g", "t", session_timeout_ms=2000, commit_every=20, enable_auto_commit=False) for _ in range(2)]
         scene.wait_shared([one, two], partitions, 2, 2)
         scene.wait(lambda: all(member.assignment <= set(member.committed) for member in (one, two)), "both commit")
+        owned = set(two.assignment)
         two.kill()
         scene.wait_shared([one], partitions, 4)
         scene.wait_read([one, two], feed.stop())
         died = max(record.at for record in two.records)
-        for partition, offset in two.committed.items():
+        for partition in owned:
             first = min(record.offset for record in one.records if record.partition == partition and record.at > died)
-            self.assertGreaterEqual(first, offset, "what was committed is not read again")
+            self.assertGreaterEqual(first, two.committed[partition], "what was committed is not read again")
 
     def test_more_members_than_partitions_leave_some_idle_until_they_are_needed(self):
         scene = self.scene
@@ -143,7 +144,9 @@ class FlowTest(unittest.TestCase):
         scene = self.scene
         partitions = scene.create_topic("t", 4)
         feed = scene.feed("t", 4)
-        members = [scene.member("g", "t", partition_assignment_strategy=strategy) for _ in range(2)]
+        # A commit on the way while the generation changes makes a client give up all; so they commit only what they give up.
+        config = {"partition_assignment_strategy": strategy, "auto_commit_interval_ms": 600_000}
+        members = [scene.member("g", "t", **config) for _ in range(2)]
         scene.wait_shared(members, partitions, 2, 2)
         with Connection(scene.broker) as holder:
             holding = self.join_with_no_topics(holder, strategy)
@@ -151,7 +154,7 @@ class FlowTest(unittest.TestCase):
             scene.wait(lambda: all(member.records for member in members), "both read")
             owned, told = [set(member.assignment) for member in members], [len(member.events) for member in members]
             began = time.monotonic()
-            scene.member("g", "t", partition_assignment_strategy=strategy)
+            scene.member("g", "t", **config)
             wait_until(lambda: scene.describe("g").group_state == "PreparingRebalance", "the rebalance begins", scene.broker)
             if strategy == "range":
                 scene.wait(lambda: not any(member.assignment for member in members), "all give up what they have")
