@@ -32,8 +32,9 @@ struct RunPlan {
   int idempotent_producers = 1;
   int consumers = 1;
   int group_members = 0;
-  int static_members = 0;  // of them
-  int pipeline = 1;        // batches that a producer has in flight
+  int static_members = 0;    // of them
+  int consumer_members = 0;  // of another group, of the consumer protocol
+  int pipeline = 1;          // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
   Cleanup cleanup = Cleanup::none;

@@ -24,6 +24,8 @@ BrokerConfig broker_config(const RunPlan& plan) {
   values.emplace("offsets.topic.segment.bytes", "4096");
   values.emplace("group.initial.rebalance.delay.ms", "100");
   values.emplace("group.min.session.timeout.ms", "100");
+  values.emplace("group.consumer.session.timeout.ms", "700");
+  values.emplace("group.consumer.heartbeat.interval.ms", "100");
   values.emplace("offsets.retention.check.interval.ms", "500");
   values.emplace("naru.journal.enable", plan.journal_bytes > 0 ? "true" : "false");
   if (plan.journal_bytes > 0) values.emplace("naru.journal.bytes", fmt::format("{}", plan.journal_bytes));
@@ -79,6 +81,7 @@ class Run {
       for (int i = 0; i < plan_.consumers; ++i) clients.spawn(workload_.consume());
       clients.spawn(workload_.administrate());
       for (int i = 0; i < plan_.group_members; ++i) clients.spawn(workload_.be_in_a_group(i));
+      for (int i = 0; i < plan_.consumer_members; ++i) clients.spawn(workload_.be_in_a_consumer_group(i));
       co_await be_a_nemesis();
       workload_.stop();
       co_await clients.join();

@@ -20,6 +20,7 @@
 #include "record_format/batch_builder.h"
 #include "record_format/decompressor.h"
 #include "record_format/record_reader.h"
+#include "simulation/consumer_member.h"
 #include "simulation/idempotent_producer.h"
 
 namespace naru::simulation {
@@ -30,7 +31,7 @@ constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
                   kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
 constexpr int kMaxTries = 2'000;
-constexpr std::string_view kGroup = "group";
+constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group";
 
 std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
   switch (plan.cleanup) {
@@ -327,12 +328,23 @@ Task<void> Workload::be_in_a_group(int member) {
   co_await group_member.run();
 }
 
+Task<void> Workload::be_in_a_consumer_group(int member) {
+  const auto instance = member == 0 ? std::optional<std::string>("instance") : std::nullopt;
+  ConsumerMember consumer_member(group_context(), std::string(kConsumerGroup), instance);
+  co_await consumer_member.run();
+}
+
 Task<void> Workload::check_groups() {
-  if (plan_.group_members == 0) co_return;
-  const ErrorCode error = co_await GroupMember::check_offsets(group_context(), std::string(kGroup));
+  if (plan_.group_members > 0) co_await check_group(std::string(kGroup));
+  if (plan_.consumer_members > 0) co_await check_group(std::string(kConsumerGroup));
+}
+
+Task<void> Workload::check_group(std::string group) {
+  const ErrorCode error = co_await GroupMember::check_offsets(group_context(), group);
   const bool log_refused = error == ErrorCode::not_coordinator || error == ErrorCode::coordinator_not_available;
   if (error == ErrorCode::none || (plan_.faults.io_errors && log_refused)) co_return;
-  failed(fmt::format("the group's offsets cannot be read although everything is healed: {}", describe(error).name));
+  failed(
+      fmt::format("the offsets of {} cannot be read although everything is healed: {}", group, describe(error).name));
 }
 
 // ---- at the end

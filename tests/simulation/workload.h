@@ -30,6 +30,7 @@ class Workload {
   Task<void> consume();
   Task<void> administrate();
   Task<void> be_in_a_group(int member);
+  Task<void> be_in_a_consumer_group(int member);
   void stop() { stopping_ = true; }
   void power_was_cut();
 
@@ -63,6 +64,7 @@ class Workload {
                     std::vector<std::pair<Offset, std::string>>* content);
   std::vector<PartitionName> all_partitions() const;
   GroupContext group_context();
+  Task<void> check_group(std::string group);
   void failed(std::string sentence);
 
   Seams seams_;
