@@ -4,12 +4,12 @@
 #include <span>
 
 #include "client/broker_error.h"
-#include "client/consumer_protocol.h"
 #include "client/coordinator.h"
+#include "client/group_description.h"
+#include "kafka_protocol/messages/consumer_group_describe_request.h"
 #include "kafka_protocol/messages/delete_groups_request.h"
 #include "kafka_protocol/messages/delete_groups_response.h"
 #include "kafka_protocol/messages/describe_groups_request.h"
-#include "kafka_protocol/messages/describe_groups_response.h"
 #include "kafka_protocol/messages/list_groups_request.h"
 #include "kafka_protocol/messages/list_groups_response.h"
 
@@ -17,10 +17,10 @@ namespace naru::client {
 namespace {
 
 using Described = kafka::DescribeGroupsResponse::DescribedGroup;
+using ConsumerDescribed = kafka::ConsumerGroupDescribeResponse::DescribedGroup;
 
 // From 4 on states are told, and can be asked for.
 constexpr VersionRange kListVersions{.min = 4};
-constexpr const char* kClassicType = "classic";
 constexpr const char* kUnknownState = "Dead";
 // Of one request, so that its answer stays far below what a client accepts.
 constexpr size_t kDescribedAtOnce = 500;
@@ -44,40 +44,6 @@ Task<Result<std::vector<ListedGroup>>> list_groups_at(ClusterClient& client, Bro
   co_return groups;
 }
 
-GroupMember to_member(kafka::DescribeGroupsResponse::DescribedGroupMember described, bool is_consumer) {
-  GroupMember member{.id = std::move(described.member_id),
-                     .instance_id = std::move(described.group_instance_id),
-                     .client_id = std::move(described.client_id),
-                     .host = std::move(described.client_host),
-                     .topics = {},
-                     .partitions = {},
-                     .unread_bytes = described.member_assignment.size()};
-  if (member.host.starts_with('/')) member.host.erase(0, 1);  // as Java writes addresses
-  if (!is_consumer) return member;
-  member.topics = read_subscription(described.member_metadata).value_or(std::vector<std::string>());
-  if (auto partitions = read_assignment(described.member_assignment)) {
-    member.partitions = std::move(*partitions);
-    member.unread_bytes = 0;
-  }
-  return member;
-}
-
-GroupDescription to_description(Described described, BrokerId coordinator) {
-  const bool is_consumer = described.protocol_type == kConsumerProtocolType;
-  GroupDescription group{.id = std::move(described.group_id),
-                         .type = kClassicType,
-                         .state = std::move(described.group_state),
-                         .protocol_type = std::move(described.protocol_type),
-                         .protocol = std::move(described.protocol_data),
-                         .coordinator = coordinator,
-                         .members = {},
-                         .state_since = described.naru_state_since_ms,
-                         .waiting_for = std::move(described.naru_waiting_for)};
-  for (auto& member : described.members) group.members.push_back(to_member(std::move(member), is_consumer));
-  std::ranges::sort(group.members, {}, &GroupMember::id);
-  return group;
-}
-
 // Older brokers say "Dead" of what they do not know.
 Status described_error(const Described& described) {
   const bool unknown = described.error_code == ErrorCode::none && described.group_state == kUnknownState;
@@ -93,15 +59,63 @@ Task<Result<kafka::DescribeGroupsResponse>> ask_to_describe(ClusterClient& clien
   return connection->call<kafka::DescribeGroupsResponse>(request, client.options().request_timeout);
 }
 
+// Brokers that do not know such groups have none: an answer without groups.
+Task<Result<kafka::ConsumerGroupDescribeResponse>> ask_for_consumer_groups(ClusterClient& client, Connection connection,
+                                                                           std::span<const std::string> group_ids) {
+  kafka::ConsumerGroupDescribeRequest request;
+  request.group_ids.assign(group_ids.begin(), group_ids.end());
+  auto response =
+      co_await connection->call<kafka::ConsumerGroupDescribeResponse>(request, client.options().request_timeout);
+  if (!response && response.error() == ErrorCode::unsupported_version) {
+    co_return kafka::ConsumerGroupDescribeResponse();
+  }
+  co_return response;
+}
+
+Task<Result<GroupDescription>> describe_consumer_group_at(ClusterClient& client, Coordinator coordinator,
+                                                          const std::string& group_id) {
+  NARU_CO_TRY_ASSIGN(auto response, co_await ask_for_consumer_groups(client, coordinator.connection, {&group_id, 1}));
+  for (ConsumerDescribed& group : response.groups) {
+    if (group.group_id != group_id) continue;
+    if (group.error_code == ErrorCode::unsupported_version) break;  // it could, but is told not to have such groups
+    NARU_CO_TRY(group_error(group.error_code, group_id, group.error_message));
+    co_return to_description(std::move(group), coordinator.id);
+  }
+  co_return failure(group_error(ErrorCode::group_id_not_found, group_id));
+}
+
+// Which type a group has need not be known: each of the two questions finds nothing of the other's groups.
 Task<Result<GroupDescription>> describe_group_at(ClusterClient& client, Coordinator coordinator,
                                                  const std::string& group_id) {
   NARU_CO_TRY_ASSIGN(auto response, co_await ask_to_describe(client, coordinator.connection, {&group_id, 1}));
   for (Described& group : response.groups) {
     if (group.group_id != group_id) continue;
-    NARU_CO_TRY(described_error(group));
+    Status status = described_error(group);
+    if (status == ErrorCode::group_id_not_found) {
+      co_return co_await describe_consumer_group_at(client, std::move(coordinator), group_id);
+    }
+    NARU_CO_TRY(std::move(status));
     co_return to_description(std::move(group), coordinator.id);
   }
   co_return failure(ErrorCode::network_exception, "group {}: the broker's answer leaves it out", group_id);
+}
+
+Task<Status> describe_some_groups(ClusterClient& client, BrokerId coordinator, std::span<const std::string> group_ids,
+                                  std::vector<GroupDescription>& groups) {
+  NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(coordinator));
+  NARU_CO_TRY_ASSIGN(auto response, co_await ask_to_describe(client, connection, group_ids));
+  std::vector<std::string> others;
+  for (Described& group : response.groups) {
+    const Status status = described_error(group);
+    if (status.ok()) groups.push_back(to_description(std::move(group), coordinator));
+    if (status == ErrorCode::group_id_not_found) others.push_back(std::move(group.group_id));
+  }
+  if (others.empty()) co_return Status();
+  NARU_CO_TRY_ASSIGN(auto found, co_await ask_for_consumer_groups(client, connection, others));
+  for (ConsumerDescribed& group : found.groups) {
+    if (group.error_code == ErrorCode::none) groups.push_back(to_description(std::move(group), coordinator));
+  }
+  co_return Status();
 }
 
 Task<Status> delete_group_at(ClusterClient& client, Coordinator coordinator, const std::string& group_id) {
@@ -154,15 +168,11 @@ Task<Result<GroupDescription>> describe_group(ClusterClient& client, std::string
 
 Task<Result<std::vector<GroupDescription>>> describe_groups(ClusterClient& client, BrokerId coordinator,
                                                             std::vector<std::string> group_ids) {
-  NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(coordinator));
   std::vector<GroupDescription> groups;
   for (std::span<const std::string> rest = group_ids; !rest.empty();) {
     const auto some = rest.first(std::min(rest.size(), kDescribedAtOnce));
     rest = rest.subspan(some.size());
-    NARU_CO_TRY_ASSIGN(auto response, co_await ask_to_describe(client, connection, some));
-    for (Described& group : response.groups) {
-      if (described_error(group).ok()) groups.push_back(to_description(std::move(group), coordinator));
-    }
+    NARU_CO_TRY(co_await describe_some_groups(client, coordinator, some, groups));
   }
   co_return groups;
 }

@@ -9,10 +9,14 @@
 
 namespace naru::client {
 
+// Who decides what a member reads: one of the members, or the broker (KIP-848). Consumers are in groups of both types.
+inline constexpr const char* kClassicGroupType = "classic";
+inline constexpr const char* kConsumerGroupType = "consumer";
+
 struct ListedGroup {
   std::string id;
-  std::string type;           // "classic"; empty: the broker does not tell
-  std::string state;          // Kafka's words: Empty, PreparingRebalance, CompletingRebalance, Stable, ...
+  std::string type;           // one of the two above; empty: the broker does not tell
+  std::string state;          // Kafka's words: Empty, PreparingRebalance, Reconciling, Stable, ...
   std::string protocol_type;  // "consumer", "connect", ...; empty for groups that only keep offsets
   BrokerId coordinator = kNoBroker;
 };
@@ -23,8 +27,13 @@ struct GroupMember {
   std::string client_id;
   std::string host;
   std::vector<std::string> topics;         // that it wants, in order; empty while that is not settled
+  std::string topic_expression = {};       // those that match it as well; empty: none
   std::vector<TopicPartition> partitions;  // that it has, in order
   size_t unread_bytes = 0;                 // of an assignment that is not of consumers
+
+  // Of the type "consumer" alone.
+  std::vector<TopicPartition> target = {};  // that it is to have, in order
+  int32_t epoch = -1;                       // that of the group's assignment once it has given up all that it should
 };
 
 struct GroupDescription {
@@ -38,6 +47,11 @@ struct GroupDescription {
   WallTimeMs state_since = -1;           // by the broker's clock; -1: it does not tell
   std::vector<std::string> waiting_for;  // ids of members; some may be about to join
 
+  // Of the type "consumer" alone.
+  int32_t epoch = -1;             // grows when members or topics change
+  int32_t assignment_epoch = -1;  // the one that the members' targets were made for
+
+  bool is_classic() const { return type == kClassicGroupType; }
   const GroupMember* find_member(const std::string& member_id) const;
 };
 
@@ -45,8 +59,8 @@ struct GroupDescription {
 // loading their groups as long as the client waits for an answer.
 Task<Result<std::vector<ListedGroup>>> list_groups(ClusterClient& client, std::vector<std::string> states);
 
-// group_id_not_found if there is none. Errors of a coordinator that may soon be ready, or be another broker, are borne
-// for as long as `patience`.
+// Of either type; group_id_not_found if there is none. Errors of a coordinator that may soon be ready, or be another
+// broker, are borne for as long as `patience`.
 Task<Result<GroupDescription>> describe_group(ClusterClient& client, std::string group_id, Duration patience);
 // Several at once, which `coordinator` coordinates. Those that it does not describe are left out.
 Task<Result<std::vector<GroupDescription>>> describe_groups(ClusterClient& client, BrokerId coordinator,

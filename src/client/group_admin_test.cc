@@ -4,6 +4,8 @@
 
 #include "client/fake_broker_testing.h"
 #include "client/group_offsets.h"
+#include "kafka_protocol/messages/consumer_group_describe_request.h"
+#include "kafka_protocol/messages/consumer_group_describe_response.h"
 #include "kafka_protocol/messages/delete_groups_response.h"
 #include "kafka_protocol/messages/describe_groups_request.h"
 #include "kafka_protocol/messages/describe_groups_response.h"
@@ -19,6 +21,7 @@ namespace {
 
 using Request = FakeBroker::Request;
 using Described = kafka::DescribeGroupsResponse::DescribedGroup;
+using ConsumerDescribed = kafka::ConsumerGroupDescribeResponse::DescribedGroup;
 
 // Two brokers; each test says which of them coordinates group "g".
 class GroupAdminTest : public testing::Test {
@@ -37,6 +40,7 @@ class GroupAdminTest : public testing::Test {
             {.key = "g", .node_id = coordinator_, .host = "", .port = 0, .error_code = ErrorCode::none});
         return request.answer(response);
       });
+      describes_consumer_group(*broker, ErrorCode::group_id_not_found, "");
     }
   }
 
@@ -55,6 +59,20 @@ class GroupAdminTest : public testing::Test {
     broker.on(kafka::ApiKey::describe_groups, [describe = std::move(describe)](const Request& request) {
       kafka::DescribeGroupsResponse response;
       response.groups = {describe()};
+      return request.answer(response);
+    });
+  }
+
+  // The same for every group that it is asked for.
+  static void describes_consumer_group(FakeBroker& broker, ErrorCode error_code, std::string state) {
+    broker.on(kafka::ApiKey::consumer_group_describe, [error_code, state](const Request& request) {
+      kafka::ConsumerGroupDescribeResponse response;
+      for (const std::string_view id : request.body<kafka::ConsumerGroupDescribeRequest>().group_ids) {
+        ConsumerDescribed& group = response.groups.emplace_back();
+        group.error_code = error_code;
+        group.group_id = id;
+        group.group_state = state;
+      }
       return request.answer(response);
     });
   }
@@ -149,6 +167,51 @@ TEST_F(GroupAdminTest, AGroupThatDoesNotExistIsSaidInBothWays) {
             "group g: there is no such group (GROUP_ID_NOT_FOUND)");
   describes(first_, [] { return Described{.group_id = "another", .group_state = "Stable"}; });
   EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::network_exception);
+}
+
+TEST_F(GroupAdminTest, AGroupThatIsNotClassicIsAskedForAsOneOfTheConsumerProtocol) {
+  describes(first_, [] { return Described{.error_code = ErrorCode::group_id_not_found, .group_id = "g"}; });
+  describes_consumer_group(first_, ErrorCode::none, "Assigning");
+  const auto group = run(describe_group(client_, "g", 3s));
+  ASSERT_TRUE(group) << group.error().to_string();
+  EXPECT_EQ(group->type, "consumer");
+  EXPECT_EQ(group->state, "Assigning");
+  EXPECT_EQ(group->coordinator, BrokerId(1));
+  describes_consumer_group(first_, ErrorCode::topic_authorization_failed, "");
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::topic_authorization_failed);
+  describes_consumer_group(first_, ErrorCode::unsupported_version, "");
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::group_id_not_found);
+}
+
+TEST_F(GroupAdminTest, ABrokerWithoutTheConsumerProtocolHasNoSuchGroups) {
+  first_.on(kafka::ApiKey::api_versions, [](const Request& request) {
+    kafka::ApiVersionsResponse response;
+    for (const kafka::ApiRow& row : kafka::kApiTable) {
+      if (row.key == kafka::ApiKey::consumer_group_describe) continue;
+      response.api_keys.push_back({static_cast<int16_t>(row.key), row.min_advertised_version, row.max_version});
+    }
+    return request.answer(response);
+  });
+  describes(first_, [] { return Described{.group_id = "g", .group_state = "Dead"}; });
+  EXPECT_EQ(run(describe_group(client_, "g", 3s)).error().code(), ErrorCode::group_id_not_found);
+  EXPECT_EQ(first_.requests(kafka::ApiKey::consumer_group_describe), 0u);
+}
+
+TEST_F(GroupAdminTest, GroupsOfBothTypesAreDescribedTogether) {
+  first_.on(kafka::ApiKey::describe_groups, [](const Request& request) {
+    kafka::DescribeGroupsResponse response;
+    response.groups = {{.group_id = "classic", .group_state = "Stable"},
+                       {.error_code = ErrorCode::group_id_not_found, .group_id = "new"},
+                       {.error_code = ErrorCode::not_coordinator, .group_id = "elsewhere"}};
+    return request.answer(response);
+  });
+  describes_consumer_group(first_, ErrorCode::none, "Reconciling");
+  const auto groups = run(describe_groups(client_, BrokerId(1), {"classic", "new", "elsewhere"}));
+  ASSERT_TRUE(groups) << groups.error().to_string();
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ((*groups)[0].type, "classic");
+  EXPECT_EQ((*groups)[1].id, "new");
+  EXPECT_EQ((*groups)[1].type, "consumer");
 }
 
 TEST_F(GroupAdminTest, GroupsOfAllBrokersAreListed) {

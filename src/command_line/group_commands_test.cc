@@ -3,6 +3,8 @@
 
 #include "client/broker_connection.h"
 #include "command_line/commands_testing.h"
+#include "kafka_protocol/messages/consumer_group_heartbeat_request.h"
+#include "kafka_protocol/messages/consumer_group_heartbeat_response.h"
 #include "kafka_protocol/messages/consumer_protocol_assignment.h"
 #include "kafka_protocol/messages/consumer_protocol_subscription.h"
 #include "kafka_protocol/messages/delete_records_request.h"
@@ -43,8 +45,9 @@ class GroupCommandsTest : public CommandsTest {
 
   struct Member {
     std::string id;
-    int32_t generation = -1;
-    client::Connection connection;
+    int32_t generation = -1;  // or epoch
+    client::Connection connection = nullptr;
+    std::vector<kafka::ConsumerGroupHeartbeatRequest::TopicPartitions> owned = {};  // in the consumer protocol
   };
 
   // The first member of a group, which assigns itself what it likes.
@@ -62,6 +65,15 @@ class GroupCommandsTest : public CommandsTest {
     world_.run_task(describe(member, response));
     return response;
   }
+  // A member of the consumer protocol, which has nothing until it says that it wants to join.
+  Member new_member(std::string id) {
+    Member member{.id = std::move(id), .generation = 0};
+    world_.run_task(open_connection(member));
+    return member;
+  }
+  // Tells that it owns what it was told last, and takes what it is told now, or else leaves that alone: it holds on.
+  enum class Then { obeys, holds_on };
+  void heartbeat(Member& member, Then then = Then::obeys) { world_.run_task(send_heartbeat(member, then)); }
   // Asks to join and leaves it at that.
   void knock(client::Connection& connection) { world_.run_task(ask_to_join(connection)); }
 
@@ -105,6 +117,26 @@ class GroupCommandsTest : public CommandsTest {
     const auto synced =
         (co_await member.connection->call<kafka::SyncGroupResponse>(sync, kPatience, {.max = 4})).value();
     EXPECT_EQ(synced.error_code, ErrorCode::none);
+  }
+
+  Task<void> open_connection(Member& member) { member.connection = co_await connect(); }
+
+  static Task<void> send_heartbeat(Member& member, Then then) {
+    kafka::ConsumerGroupHeartbeatRequest request;
+    request.group_id = "g";
+    request.member_id = member.id;
+    request.member_epoch = member.generation;
+    request.rebalance_timeout_ms = 60'000;
+    request.subscribed_topic_names = {"orders"};
+    request.topic_partitions = member.owned;
+    const auto answer =
+        (co_await member.connection->call<kafka::ConsumerGroupHeartbeatResponse>(request, kPatience)).value();
+    EXPECT_EQ(answer.error_code, ErrorCode::none) << answer.error_message.value_or("");
+    member.generation = answer.member_epoch;
+    if (then == Then::holds_on || !answer.assignment) co_return;
+    member.owned.clear();
+    for (const auto& topic : answer.assignment->topic_partitions)
+      member.owned.push_back({.topic_id = topic.topic_id, .partitions = topic.partitions});
   }
 
   Task<void> commit_offset(const Member& member, int32_t partition, int64_t offset) {
@@ -276,6 +308,64 @@ TEST_F(GroupCommandsTest, WhyNamesTheMemberThatARebalanceWaitsFor) {
   EXPECT_NE(waiting.find("), waiting for member " + member.id + " (client app, host "), std::string::npos) << waiting;
   EXPECT_NE(naru({"group", "why", "g", "--json"}).output.find("\"reason\": \"rebalancing\""), std::string::npos);
   other->close();
+}
+
+TEST_F(GroupCommandsTest, AGroupOfTheConsumerProtocol) {
+  Member first = new_member("first");
+  heartbeat(first);
+  heartbeat(first);
+  commit(first, 0, 1);
+  EXPECT_EQ(naru({"group", "list"}).output,
+            "GROUP  TYPE      STATE   PROTOCOL  MEMBERS  LAG\n"
+            "g      consumer  Stable  consumer        1    2\n");
+  const std::string described = naru({"group", "describe", "g"}).output;
+  EXPECT_TRUE(described.starts_with("group g: Stable; consumer, epoch ")) << described;
+  EXPECT_NE(described.find(", assignor uniform; coordinated by broker 1 (broker:9092)\n"), std::string::npos)
+      << described;
+  EXPECT_NE(described.find("  orders 0,1  reached\n"), std::string::npos) << described;
+  EXPECT_NE(described.find("orders          1          -      0    1    -        -  first"), std::string::npos)
+      << described;
+  EXPECT_TRUE(naru({"group", "why", "g", "--watch", "2s"}).output.starts_with("group g is behind by 2 records"));
+  EXPECT_NE(
+      naru({"group", "reset", "g", "--topic", "orders", "--to", "latest"}).error.find("group g has 1 member: first"),
+      std::string::npos);
+  EXPECT_NE(naru({"group", "delete", "g"}).error.find("NON_EMPTY_GROUP"), std::string::npos);
+
+  world_.run_for(46s);  // its session
+  EXPECT_TRUE(naru({"group", "why", "g"}).output.starts_with("group g has no members; it is behind by 2 records"));
+  EXPECT_EQ(naru({"group", "reset", "g", "--topic", "orders", "--to", "latest"}).exit_code, 0);
+  EXPECT_EQ(naru({"group", "delete", "g"}).output, "deleted group g\n");
+  EXPECT_EQ(naru({"group", "list", "--json"}).output, "[]\n");
+}
+
+TEST_F(GroupCommandsTest, WhyNamesTheMemberThatKeepsWhatAnotherIsToHave) {
+  const auto why = [this] { return naru({"group", "why", "g", "--watch", "1s"}).output; };
+  Member first = new_member("first"), second = new_member("second");
+  heartbeat(first);
+  heartbeat(first);
+  heartbeat(second);
+  const std::string unaware = why();
+  EXPECT_TRUE(unaware.starts_with("group g is rebalancing, waiting for member first (client app, host ")) << unaware;
+  EXPECT_NE(unaware.find(") to give up orders "), std::string::npos) << unaware;
+  EXPECT_NE(unaware.find("\n  second (client app, host "), std::string::npos) << unaware;
+  EXPECT_NE(unaware.find(") waits for orders "), std::string::npos) << unaware;
+
+  heartbeat(first, Then::holds_on);
+  const std::string holding = why();
+  EXPECT_NE(holding.find(") to reach epoch "), std::string::npos) << holding;
+  EXPECT_EQ(naru({"group", "describe", "g"}).output.find("reached"), std::string::npos);
+  const std::string json = naru({"group", "describe", "g", "--json"}).output;
+  EXPECT_NE(json.find("\"state\": \"Reconciling\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"target_partitions\": [\n"), std::string::npos) << json;
+
+  first.owned[0].partitions.pop_back();
+  heartbeat(first);
+  const std::string released = why();
+  EXPECT_TRUE(released.starts_with("group g is rebalancing, waiting for member second (client app, host ")) << released;
+  EXPECT_NE(released.find(" with its next heartbeat\n"), std::string::npos) << released;
+  heartbeat(second);
+  heartbeat(second);
+  EXPECT_TRUE(why().starts_with("group g has 2 members and has not committed an offset yet\n")) << why();
 }
 
 TEST_F(GroupCommandsTest, OtherClientsDoNotGetOurOwnFields) {

@@ -32,18 +32,30 @@ std::optional<double> in_seconds(std::optional<Duration> duration) {
   return duration ? std::optional(std::chrono::duration<double>(*duration).count()) : std::nullopt;
 }
 
-void add_members(JsonText& json, const std::vector<client::GroupMember>& members) {
+void add_names(JsonText& json, std::string_view key, const std::vector<client::TopicPartition>& partitions) {
+  json.key(key).open_array();
+  for (const client::TopicPartition& partition : partitions) {
+    json.open_object().member("topic", partition.topic).member("partition", partition.partition.value());
+    json.close_object();
+  }
+  json.close_array();
+}
+
+void add_members(JsonText& json, const client::GroupDescription& group) {
   json.key("members").open_array();
-  for (const client::GroupMember& member : members) {
+  for (const client::GroupMember& member : group.members) {
     json.open_object().member("id", member.id).member("instance_id", member.instance_id);
     json.member("client_id", member.client_id).member("host", member.host).key("topics").open_array();
     for (const std::string& topic : member.topics) json.value(topic);
-    json.close_array().key("partitions").open_array();
-    for (const client::TopicPartition& partition : member.partitions) {
-      json.open_object().member("topic", partition.topic).member("partition", partition.partition.value());
-      json.close_object();
+    json.close_array();
+    add_names(json, "partitions", member.partitions);
+    if (!group.is_classic()) {
+      json.member("topic_expression",
+                  member.topic_expression.empty() ? std::nullopt : std::optional(member.topic_expression));
+      json.member("epoch", member.epoch);
+      add_names(json, "target_partitions", member.target);
     }
-    json.close_array().close_object();
+    json.close_object();
   }
   json.close_array();
 }
@@ -71,31 +83,37 @@ std::string group_as_json(const DescribedState& state) {
   json.member("state_since", group.state_since < 0 ? std::nullopt : std::optional(group.state_since));
   json.member("coordinator", group.coordinator.value()).member("protocol_type", group.protocol_type);
   json.member("protocol", group.protocol).member("lag", lag.records).member("lag_seconds", in_seconds(lag.behind));
-  add_members(json, group.members);
+  if (!group.is_classic()) json.member("epoch", group.epoch).member("assignment_epoch", group.assignment_epoch);
+  add_members(json, group);
   add_partitions(json, state.partitions, state.now);
   return json.close_object().take();
 }
 
-// "orders 0,1; payments 3".
-std::string list_partitions(const client::GroupMember& member) {
-  if (member.unread_bytes > 0) return fmt::format("{} bytes of another protocol", member.unread_bytes);
-  std::string text;
-  const std::string* topic = nullptr;
-  for (const client::TopicPartition& partition : member.partitions) {
-    const bool same = topic != nullptr && *topic == partition.topic;
-    text += same ? "," : fmt::format("{}{} ", topic == nullptr ? "" : "; ", partition.topic);
-    text += std::to_string(partition.partition.value());
-    topic = &partition.topic;
+std::string classic_member_table(const std::vector<client::GroupMember>& members) {
+  Table table({{"MEMBER"}, {"INSTANCE"}, {"CLIENT"}, {"HOST"}, {"PARTITIONS"}});
+  for (const client::GroupMember& member : members) {
+    table.add({member.id, member.instance_id.value_or("-"), member.client_id, member.host,
+               member.unread_bytes > 0 ? fmt::format("{} bytes of another protocol", member.unread_bytes)
+                                       : partitions_text(member.partitions)});
   }
-  return text.empty() ? "-" : text;
+  return table.render();
 }
 
-std::string member_table(const std::vector<client::GroupMember>& members) {
-  if (members.empty()) return "no members\n";
-  Table table({{"MEMBER"}, {"INSTANCE"}, {"CLIENT"}, {"HOST"}, {"PARTITIONS"}});
-  for (const client::GroupMember& member : members)
-    table.add({member.id, member.instance_id.value_or("-"), member.client_id, member.host, list_partitions(member)});
+std::string consumer_member_table(const client::GroupDescription& group) {
+  Table table(
+      {{"MEMBER"}, {"INSTANCE"}, {"CLIENT"}, {"HOST"}, {"EPOCH", Table::Align::right}, {"PARTITIONS"}, {"TARGET"}});
+  for (const client::GroupMember& member : group.members) {
+    // In an earlier epoch it may hold on to more than the broker still counts as its own.
+    const bool reached = member.epoch == group.assignment_epoch && member.partitions == member.target;
+    table.add({member.id, member.instance_id.value_or("-"), member.client_id, member.host, std::to_string(member.epoch),
+               partitions_text(member.partitions), reached ? "reached" : partitions_text(member.target)});
+  }
   return table.render();
+}
+
+std::string member_table(const client::GroupDescription& group) {
+  if (group.members.empty()) return "no members\n";
+  return group.is_classic() ? classic_member_table(group.members) : consumer_member_table(group);
 }
 
 std::string partition_table(const std::vector<PartitionProgress>& partitions, WallTimeMs now) {
@@ -136,11 +154,15 @@ std::string group_as_text(const DescribedState& state) {
   std::string title = fmt::format("group {}: {}", group.id, group.state);
   if (group.state_since >= 0)
     title += fmt::format(" for {}", format_age(Milliseconds(std::max<int64_t>(0, state.now - group.state_since))));
-  title += fmt::format("; {}{}{}", group.type, group.protocol_type.empty() ? "" : ", protocol ", group.protocol_type);
+  title += fmt::format("; {}", group.type);
+  if (!group.is_classic()) {
+    title += fmt::format(", epoch {}", group.epoch);
+  } else if (!group.protocol_type.empty()) {
+    title += fmt::format(", protocol {}", group.protocol_type);
+  }
   if (!group.protocol.empty()) title += fmt::format(", assignor {}", group.protocol);
   title += fmt::format("; coordinated by broker {} ({})", group.coordinator, state.coordinator_address);
-  return fmt::format("{}\n{}\n{}", printable(title), member_table(group.members),
-                     partition_table(state.partitions, state.now));
+  return fmt::format("{}\n{}\n{}", printable(title), member_table(group), partition_table(state.partitions, state.now));
 }
 
 }  // namespace

@@ -94,4 +94,16 @@ std::string member_name(const client::GroupMember& member) {
   return printable(fmt::format("{} (client {}, host {})", member.id, member.client_id, member.host));
 }
 
+std::string partitions_text(const std::vector<TopicPartition>& partitions) {
+  std::string text;
+  const std::string* topic = nullptr;
+  for (const TopicPartition& partition : partitions) {
+    const bool same = topic != nullptr && *topic == partition.topic;
+    text += same ? "," : fmt::format("{}{} ", topic == nullptr ? "" : "; ", partition.topic);
+    text += std::to_string(partition.partition.value());
+    topic = &partition.topic;
+  }
+  return text.empty() ? "-" : text;
+}
+
 }  // namespace naru::command_line

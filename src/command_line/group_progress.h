@@ -54,5 +54,7 @@ Task<void> find_record_times(client::ClusterClient& client, std::vector<Partitio
 
 // "member-1 (client rdkafka, host 127.0.0.1)", printable.
 std::string member_name(const client::GroupMember& member);
+// "orders 0,1; payments 3", of partitions in order; "-" if there are none.
+std::string partitions_text(const std::vector<client::TopicPartition>& partitions);
 
 }  // namespace naru::command_line

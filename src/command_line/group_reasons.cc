@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "command_line/command_context.h"
+#include "command_line/group_reconciliation.h"
 #include "command_line/units.h"
 
 namespace naru::command_line {
@@ -225,7 +226,7 @@ void add_uncommitted(const GroupFacts& facts, Reason& reason) {
 }
 
 bool is_rebalancing(const GroupDescription& group) {
-  return group.state == "PreparingRebalance" || group.state == "CompletingRebalance";
+  return group.state == "PreparingRebalance" || group.state == "CompletingRebalance" || is_reconciling(group);
 }
 
 }  // namespace
@@ -236,6 +237,7 @@ bool is_worth_watching(const GroupFacts& facts) {
 }
 
 Reason explain(const GroupFacts& facts) {
+  if (is_reconciling(facts.group)) return explain_reconciliation(facts.group);
   if (is_rebalancing(facts.group)) return explain_rebalance(facts);
   if (facts.group.members.empty()) return explain_empty(facts);
   Reason reason = explain_stable(facts);

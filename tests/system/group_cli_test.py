@@ -9,10 +9,39 @@ import unittest
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from kafka_messages import Connection
 from naru_process import NARU, PATIENCE_S, Broker, wait_until
 
 GROUP_FIELDS = {"name", "type", "state", "state_since", "coordinator", "protocol_type", "protocol", "lag", "lag_seconds",
                 "members", "partitions"}
+CONSUMER_GROUP_FIELDS = GROUP_FIELDS | {"epoch", "assignment_epoch"}
+
+
+class ConsumerProtocolMember:
+    """A member that speaks the consumer protocol by hand, so that a test decides when it hears and when it gives up partitions."""
+
+    def __init__(self, broker, group, topic, member_id):
+        self.connection = Connection(broker, client_id=f"client-of-{member_id}")
+        self.group, self.topic, self.id = group, topic, member_id
+        self.epoch, self.owned = 0, []
+
+    def close(self):
+        self.connection.sock.close()
+
+    def heartbeat(self):
+        """Answers what the member is to have, or None; it goes on owning what it has."""
+        answer = self.connection.call(
+            "ConsumerGroupHeartbeat", 1, group_id=self.group, member_id=self.id, member_epoch=self.epoch,
+            rebalance_timeout_ms=60000, subscribed_topic_names=[self.topic],
+            topic_partitions=[vars(topic) for topic in self.owned])
+        if answer.error_code != 0:
+            raise RuntimeError(f"{self.id}: error {answer.error_code}: {answer.error_message}")
+        self.epoch = answer.member_epoch
+        return answer.assignment.topic_partitions if answer.assignment else None
+
+    def obey(self):
+        told = self.heartbeat()
+        self.owned = self.owned if told is None else told
 
 
 class GroupCliTest(unittest.TestCase):
@@ -170,6 +199,39 @@ class GroupCliTest(unittest.TestCase):
         self.wait_for_reason("crowd", "caught_up")
         self.assertIn("1 of 2 members has no partition: there are more members than partitions",
                       self.why("crowd")["evidence"])
+
+    def test_a_group_of_the_consumer_protocol(self):
+        self.topic("modern", 2, records=3)
+        self.assertIn("no such group", self.refused("group", "describe", "new"))  # which waits for a coordinator
+        first, second = (ConsumerProtocolMember(self.broker, "new", "modern", each) for each in ("first", "second"))
+        self.addCleanup(first.close)
+        self.addCleanup(second.close)
+        first.obey()
+        first.obey()
+        described = self.describe("new")
+        self.assertEqual(set(described), CONSUMER_GROUP_FIELDS)
+        self.assertEqual((described["type"], described["state"], described["protocol"]), ("consumer", "Stable", "uniform"))
+        (member,) = described["members"]
+        self.assertEqual((member["id"], member["client_id"], member["host"], member["topics"], member["epoch"]),
+                         ("first", "client-of-first", "127.0.0.1", ["modern"], described["epoch"]))
+        both = [{"topic": "modern", "partition": partition} for partition in (0, 1)]
+        self.assertEqual((member["partitions"], member["target_partitions"]), (both, both))
+        (listed,) = [group for group in self.json("group", "list") if group["name"] == "new"]
+        self.assertEqual((listed["type"], listed["state"], listed["members"]), ("consumer", "Stable", 1))
+
+        second.obey()
+        self.assertRegex(self.why("new")["sentence"], r"^group new is rebalancing, waiting for member first "
+                                                      r"\(client client-of-first, host 127\.0\.0\.1\) to give up modern [01]$")
+        kept = first.heartbeat()
+        self.assertIn("to reach epoch ", self.why("new")["sentence"])
+        self.assertRegex(self.why("new")["evidence"][0], r"^second \(.*\) waits for modern [01]$")
+        first.owned = kept
+        first.obey()
+        second.obey()
+        second.obey()
+        self.assertEqual([len(member["partitions"]) for member in self.describe("new")["members"]], [1, 1])
+        self.assertEqual(self.why("new")["reason"], "no_offsets")
+        self.assertIn("first (client client-of-first", self.refused("group", "reset", "new", "--topic", "modern", "--to", "latest"))
 
     # ---- changing
 

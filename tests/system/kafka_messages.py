@@ -46,6 +46,11 @@ def within(version, versions):
     return int(low) <= version <= int(high or low)
 
 
+def may_be_null(field, kind, version):
+    """Of a structure, which then has a byte in front; elements of an array never have."""
+    return kind == field["type"] and within(version, field.get("nullableVersions"))
+
+
 def varint(value):
     out = bytearray()
     while value > 0x7F:
@@ -112,6 +117,10 @@ class Writer:
             self.length(value, False)
             for each in value or []:
                 self.value(field, kind[2:], each)
+        elif may_be_null(field, kind, self.version):
+            self.data += struct.pack(">b", -1 if value is None else 1)
+            if value is not None:
+                self.fields(field.get("fields") or self.common[kind], value)
         else:
             self.fields(field.get("fields") or self.common[kind], value)
 
@@ -170,6 +179,8 @@ class Reader:
         if kind.startswith("[]"):
             size = self.length(False)
             return None if size < 0 else [self.value(field, kind[2:]) for _ in range(size)]
+        if may_be_null(field, kind, self.version) and self.number(">b") < 0:
+            return None
         return self.fields(field.get("fields") or self.common[kind])
 
 
