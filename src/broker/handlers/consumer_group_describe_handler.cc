@@ -1,5 +1,6 @@
 // ConsumerGroupDescribe: epochs, members and assignments of groups of the consumer protocol.
 #include <algorithm>
+#include <set>
 
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
@@ -69,7 +70,9 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   DescribeResponse response;
+  std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
   for (const std::string_view group_id : request.group_ids) {
+    if (!answered.insert(group_id).second) continue;
     ConsumerGroupAnswer& group = response.groups.emplace_back();
     group.group_id = group_id;
     group.error_code = group_access(services, context, Operation::describe, group_id);
