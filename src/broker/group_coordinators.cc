@@ -188,6 +188,7 @@ Task<void> GroupCoordinators::measure_lag_from_time_to_time() {
 
 Task<void> GroupCoordinators::expire_offsets() {
   if (runtime_.shards().empty()) co_return;
+  co_await to_worker(seams_.scheduler);  // thousands of partitions take a while
   const auto ends = std::make_shared<KnownEnds>(metadata_.current());
   for (const auto& partition : hosted_.all()) {
     const PartitionView view = co_await partition->look(kNoLeaderEpoch);

@@ -27,6 +27,7 @@ GroupLag::GroupLag(const HostedPartitions& hosted, Clock& clock, Scheduler& sche
 GroupLag::~GroupLag() = default;
 
 Task<void> GroupLag::measure(const CoordinatorRuntime& runtime) {
+  co_await to_worker(scheduler_);  // thousands of groups take a while
   std::map<GroupAndTopic, Lag> lags;
   for (const auto& shard : runtime.shards()) co_await measure_shard(shard, lags);
   publish(lags);

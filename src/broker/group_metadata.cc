@@ -17,9 +17,10 @@ GroupMigration migration_of(const std::string& policy) {
   return policy == "disabled" ? GroupMigration::disabled : GroupMigration::bidirectional;
 }
 
-// A group is one record, and never larger than a segment.
-size_t group_bytes_max(const GroupsConfig& config) {
-  return std::min<size_t>(8 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
+// A group, or a member of the consumer protocol with what it said in the classic one, is one record, and never larger
+// than a segment.
+size_t at_most_a_record(const GroupsConfig& config, size_t bytes) {
+  return std::min<size_t>(bytes, static_cast<size_t>(config.offsets_topic_segment_bytes) / 4);
 }
 
 // Stored values that are not allowed (written by another version) are skipped.
@@ -50,9 +51,10 @@ GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& im
                          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
                          .offsets_retention = config.offsets_retention,
                          .offsets_retention_check_interval = config.offsets_retention_check_interval,
-                         .group_bytes_max = group_bytes_max(config)};
+                         .group_bytes_max = at_most_a_record(config, 8 << 20)};
   settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
+  settings.consumer.subscription_bytes_max = at_most_a_record(config, 1 << 20);
   settings.consumer.size_max = config.consumer_max_size;
   settings.consumer.migration = migration_of(config.consumer_migration_policy);
   for (const auto& [group_id, overrides] : image.group_configs()) {

@@ -205,7 +205,7 @@ void join_with_id(ClassicGroup& group, JoinGroup request, Reply<JoinAnswer> repl
 }  // namespace
 
 ErrorCode check_join(const JoinGroup& request, const GroupSettings& settings) {
-  if (request.group_id.empty() || !fits_record(request.group_id)) return ErrorCode::invalid_group_id;
+  if (request.group_id.empty() || !is_group_id(request.group_id)) return ErrorCode::invalid_group_id;
   if (request.session_timeout < settings.session_timeout_min ||
       request.session_timeout > settings.session_timeout_max) {
     return ErrorCode::invalid_session_timeout;

@@ -46,7 +46,7 @@ bool fits(const std::optional<std::string>& text) {
 }
 
 Status check_texts(const ConsumerHeartbeat& request) {
-  const bool all_fit = fits_record(request.group_id) && fits_record(request.member_id) && fits(request.instance_id) &&
+  const bool all_fit = is_group_id(request.group_id) && fits_record(request.member_id) && fits(request.instance_id) &&
                        fits(request.rack_id) && fits_record(request.client_id) && fits_record(request.client_host) &&
                        (!request.subscribed_topics || std::ranges::all_of(*request.subscribed_topics, fits_record));
   return all_fit ? Status() : invalid_heartbeat("a text is too long");

@@ -26,7 +26,7 @@ std::vector<DescribedPartitions> described(const PartitionSet& partitions, const
 
 ErrorCode epoch_error(const ConsumerMember& member, int32_t claimed) {
   const int32_t epoch = member.current.has_value() ? member.current->epoch : 0;
-  if (claimed == epoch) return ErrorCode::none;
+  if (claimed == epoch && claimed >= 0) return ErrorCode::none;  // -2: it has left for a while
   return member.subscription->classic.has_value() ? ErrorCode::illegal_generation : ErrorCode::stale_member_epoch;
 }
 
@@ -85,17 +85,30 @@ void ConsumerGroups::restart_session(Entry& entry, const std::string& group_id, 
   const MonotonicTime deadline = now + session_timeout(group_id, *member->subscription);
   const bool must_be_earlier = deadline < timers.session_deadline;
   timers.session_deadline = deadline;
-  if (timers.session != 0 && !must_be_earlier) return;
-  timers.session = ++last_timer_;
-  timers_.insert(deadline, {TimerKind::session, timers.session, group_id, member_id});
+  if (timers.session && !must_be_earlier) return;
+  stop_timer(timers.session);
+  timers.session = timers_.insert(deadline, {TimerKind::session, group_id, member_id});
 }
 
 void ConsumerGroups::restart_rebalance(Entry& entry, const std::string& group_id, const std::string& member_id,
                                        MonotonicTime now) {
   MemberTimers& timers = entry.timers[member_id];
-  timers.rebalance = ++last_timer_;
+  stop_timer(timers.rebalance);
   const Milliseconds timeout = entry.group.find(member_id)->subscription->rebalance_timeout;
-  timers_.insert(now + timeout, {TimerKind::rebalance, timers.rebalance, group_id, member_id});
+  timers.rebalance = timers_.insert(now + timeout, {TimerKind::rebalance, group_id, member_id});
+}
+
+void ConsumerGroups::stop_timer(std::optional<TimingWheelIndex::Handle>& timer) {
+  if (timer) timers_.cancel(*timer);
+  timer.reset();
+}
+
+void ConsumerGroups::stop_timers(Entry& entry, const std::string& member_id) {
+  const auto found = entry.timers.find(member_id);
+  if (found == entry.timers.end()) return;
+  stop_timer(found->second.session);
+  stop_timer(found->second.rebalance);
+  entry.timers.erase(found);
 }
 
 void ConsumerGroups::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
@@ -108,13 +121,13 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
   const auto timers = entry->second.timers.find(timer.member_id);
   if (timers == entry->second.timers.end()) return;
   if (timer.kind == TimerKind::rebalance) {
-    if (timers->second.rebalance == timer.sequence)
-      remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
+    timers->second.rebalance.reset();
+    remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
     return;
   }
-  if (timers->second.session != timer.sequence) return;
+  timers->second.session.reset();
   if (time.now < timers->second.session_deadline) {
-    timers_.insert(timers->second.session_deadline, timer);
+    timers->second.session = timers_.insert(timers->second.session_deadline, timer);
   } else {
     log_info("groups", "the session of member {} of group {} is over", timer.member_id, timer.group_id);
     remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);

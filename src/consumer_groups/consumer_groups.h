@@ -85,8 +85,9 @@ class ConsumerGroups {
   // What begins anew when a shard is loaded.
   struct MemberTimers {
     MonotonicTime session_deadline;
-    uint64_t session = 0;    // the timer that counts; 0: none
-    uint64_t rebalance = 0;  // to give partitions back; in the classic protocol, to join or to sync
+    std::optional<TimingWheelIndex::Handle> session;
+    // To give partitions back; in the classic protocol, to join or to sync.
+    std::optional<TimingWheelIndex::Handle> rebalance;
   };
   struct Entry {
     ConsumerGroup group;
@@ -97,7 +98,6 @@ class ConsumerGroups {
   enum class TimerKind : uint8_t { session, rebalance };
   struct MemberTimer {
     TimerKind kind;
-    uint64_t sequence;
     std::string group_id;
     std::string member_id;
   };
@@ -111,6 +111,8 @@ class ConsumerGroups {
 
   // consumer_groups.cc
   void emit(CoordinatorRecord record, CoordinatorOutcome& outcome);
+  void stop_timer(std::optional<TimingWheelIndex::Handle>& timer);
+  void stop_timers(Entry& entry, const std::string& member_id);
   void fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void restart_session(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
   void restart_rebalance(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
@@ -165,7 +167,6 @@ class ConsumerGroups {
   SharedTopics topics_;
   std::map<std::string, Entry, std::less<>> groups_;
   TimingWheel<MemberTimer> timers_{MonotonicTime{}};
-  uint64_t last_timer_ = 0;
   std::set<std::string> all_classic_;
 };
 

@@ -63,6 +63,9 @@ Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, co
   if (!fits_the_others(*find(group_id), request)) return failure(Status(ErrorCode::inconsistent_group_protocol));
   auto metadata = read_protocol_metadata(request.protocols.front().metadata);
   if (!metadata.has_value()) return failure(Status(ErrorCode::inconsistent_group_protocol));
+  if (ClassicGroup::bytes_of(request.protocols) > settings_.subscription_bytes_max) {
+    return failure(Status(ErrorCode::group_max_size_reached));
+  }
   NARU_TRY_ASSIGN(const Admission admission, admit_classic(request));
 
   // Nothing is refused from here on.
@@ -133,7 +136,7 @@ Result<const ConsumerMember*> ConsumerGroups::classic_member(const std::string& 
 
 void ConsumerGroups::call_to_join(const std::string& group_id, const std::string& member_id, MonotonicTime now) {
   Entry& entry = groups_.find(group_id)->second;
-  if (entry.timers[member_id].rebalance == 0) restart_rebalance(entry, group_id, member_id, now);
+  if (!entry.timers[member_id].rebalance) restart_rebalance(entry, group_id, member_id, now);
 }
 
 SyncAnswer ConsumerGroups::sync_classic(const SyncGroup& request, const CoordinatorTime& time) {
@@ -148,7 +151,7 @@ SyncAnswer ConsumerGroups::sync_classic(const SyncGroup& request, const Coordina
 
   Entry& entry = groups_.find(request.group_id)->second;
   const std::string& member_id = request.member.member_id;
-  entry.timers[member_id].rebalance = 0;
+  stop_timer(entry.timers[member_id].rebalance);
   restart_session(entry, request.group_id, member_id, time.now);
   // One that has to give something back does that first, and joins again by itself.
   const bool is_late = member.current->epoch < entry.group.epoch();

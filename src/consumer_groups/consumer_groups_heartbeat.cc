@@ -192,7 +192,7 @@ ConsumerMemberAssignment ConsumerGroups::reconcile_member(const std::string& gro
   ConsumerMemberAssignment after = reconcile(before, {entry.group.assignment_epoch(), target}, owned, entry.group);
   if (is_first || after != before) {
     emit(current_assignment_record(group_id, member_id, &after), outcome);
-    entry.timers[member_id].rebalance = 0;
+    stop_timer(entry.timers[member_id].rebalance);
     if (after.state == ReconciliationState::unrevoked) restart_rebalance(entry, group_id, member_id, time.now);
   }
   restart_session(entry, group_id, member_id, time.now);
@@ -228,7 +228,7 @@ void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::s
   current.epoch = kTemporaryLeaveEpoch;
   current.pending_revocation.clear();
   emit(current_assignment_record(group_id, member_id, &current), outcome);
-  entry.timers[member_id].rebalance = 0;
+  stop_timer(entry.timers[member_id].rebalance);
 }
 
 void ConsumerGroups::erase_member_records(const std::string& group_id, const std::string& member_id,
@@ -236,7 +236,7 @@ void ConsumerGroups::erase_member_records(const std::string& group_id, const std
   emit(current_assignment_record(group_id, member_id, nullptr), outcome);
   emit(target_assignment_record(group_id, member_id, nullptr), outcome);
   emit(subscription_record(group_id, member_id, nullptr), outcome);
-  groups_.find(group_id)->second.timers.erase(member_id);
+  stop_timers(groups_.find(group_id)->second, member_id);
 }
 
 // The successor has the same to do, and begins with nothing in its hands.

@@ -174,7 +174,7 @@ void GroupCoordinator::leave(LeaveGroup request, Reply<LeaveAnswer> reply, const
 
 ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time,
                                             CoordinatorOutcome& outcome) {
-  if (!fits_record(request.group_id)) return ErrorCode::invalid_group_id;
+  if (!is_group_id(request.group_id)) return ErrorCode::invalid_group_id;
   if (ClassicGroup* group = find_classic(request.group_id)) {
     GroupStep now = step(time, outcome);
     return admit_commit(*group, request.member, now);

@@ -79,6 +79,11 @@ bool fits_record(std::string_view text) {
   return text.size() <= kafka::kStringSizeMax;
 }
 
+bool is_group_id(std::string_view text) {
+  constexpr size_t kMaxBytes = 1024;
+  return text.size() <= kMaxBytes;
+}
+
 Result<int16_t> group_record_type(BytesView key) {
   ByteReader reader(key);
   const auto type = reader.read_int<int16_t>();

@@ -49,6 +49,8 @@ struct OffsetKey {
 
 // Can a record hold this text? Whatever comes from outside and goes into a record has been asked.
 bool fits_record(std::string_view text);
+// The name of a group is in each of its records.
+bool is_group_id(std::string_view text);
 
 Result<int16_t> group_record_type(BytesView key);
 

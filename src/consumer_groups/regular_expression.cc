@@ -11,6 +11,10 @@ namespace {
 // RE2 refuses patterns whose program would be larger: a{1000}{1000} and the like.
 constexpr int64_t kExpressionMemoryMax = int64_t{1} << 20;
 
+// Matching costs at most the size of the program for each character of each topic's name. Some hundred names side by
+// side, or any pattern that a person would write, are smaller.
+constexpr int kExpressionProgramMax = 1000;
+
 RE2::Options expression_options() {
   RE2::Options options;
   options.set_log_errors(false);
@@ -41,6 +45,9 @@ Result<RegularExpression> RegularExpression::compile(std::string_view pattern) {
   if (!compiled->expression.ok()) {
     return failure(ErrorCode::invalid_regular_expression, "the expression {} is not valid: {}", pattern,
                    compiled->expression.error());
+  }
+  if (compiled->expression.ProgramSize() > kExpressionProgramMax) {
+    return failure(ErrorCode::invalid_regular_expression, "the expression is too complicated");
   }
   return RegularExpression(std::move(compiled));
 }

@@ -47,7 +47,6 @@ std::string braces(std::string_view labels) {
 }
 
 struct Callback {
-  uint64_t id = 0;
   UniqueFunction<double()> read;
 };
 
@@ -149,21 +148,18 @@ GaugeCallback MetricsRegistry::computed_gauge(std::string_view name, std::string
                                               UniqueFunction<double()> read) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_callback_++;
-  add_series(name, help, "gauge", labels).metric.emplace<Callback>(id, std::move(read));
+  add_series(name, help, "gauge", labels).metric.emplace<Callback>(std::move(read));
+  callbacks_.emplace(id, Place{std::string(name), label_text(labels)});
   return GaugeCallback(this, id);
 }
 
 void MetricsRegistry::remove_callback(uint64_t id) {
   const std::lock_guard lock(mutex_);
-  for (auto family = families_.begin(); family != families_.end(); ++family) {
-    const size_t removed = std::erase_if(family->second->series, [id](const auto& entry) {
-      const auto* callback = std::get_if<Callback>(&entry.second.metric);
-      return callback != nullptr && callback->id == id;
-    });
-    if (removed == 0) continue;
-    if (family->second->series.empty()) families_.erase(family);
-    return;
-  }
+  const auto place = callbacks_.find(id);
+  const auto family = families_.find(place->second.family);
+  family->second->series.erase(place->second.labels);
+  if (family->second->series.empty()) families_.erase(family);
+  callbacks_.erase(place);
 }
 
 std::string MetricsRegistry::render_prometheus() const {

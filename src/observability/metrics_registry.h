@@ -146,6 +146,11 @@ class MetricsRegistry {
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Family>, std::less<>> families_;
   uint64_t next_callback_ = 1;
+  struct Place {
+    std::string family;
+    std::string labels;
+  };
+  std::map<uint64_t, Place> callbacks_;
 };
 
 }  // namespace naru

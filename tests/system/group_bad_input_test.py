@@ -10,6 +10,7 @@ from raw_client import batch
 
 INVALID_TOPIC, ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, INVALID_GROUP_ID, UNKNOWN_MEMBER, INVALID_SESSION = 17, 22, 23, 24, 25, 26
 GROUP_ID_NOT_FOUND, MEMBER_ID_REQUIRED, FENCED_INSTANCE = 69, 79, 82
+LONGEST_GROUP_ID = 1024
 LONGEST_STRING = 32767  # that the older versions can say
 
 
@@ -204,13 +205,16 @@ class GroupBadInputTest(unittest.TestCase):
         self.assertEqual(len(answer.members), 10_000)
 
     def test_very_long_group_ids(self):
-        for size in (249, 250, 10_000, LONGEST_STRING):
+        for size in (249, 250, LONGEST_GROUP_ID):
             group = "g" * size
             member_id, generation = self.member(group)
             self.assertEqual(self.call("Heartbeat", 3, group_id=group, member_id=member_id, generation_id=generation).error_code, 0)
             self.assertEqual(self.commit(group, member_id, generation), 0)
             self.assertEqual(self.call("LeaveGroup", 1, group_id=group, member_id=member_id).error_code, 0)
             self.assertEqual(self.scene.committed(group), {"t/0": 1})
+        for size in (LONGEST_GROUP_ID + 1, LONGEST_STRING):
+            self.assertEqual(self.join("g" * size).error_code, INVALID_GROUP_ID)
+            self.assertEqual(self.commit("g" * size, "", -1), INVALID_GROUP_ID)
 
     def test_ids_that_are_longer_than_a_record_can_say_are_refused_as_malformed(self):
         # Flexible versions could say more than 32,767 bytes; as with Kafka, a string may not.

@@ -10,6 +10,7 @@
 namespace naru {
 namespace {
 
+constexpr size_t kNameInMemberIdMax = 64;
 constexpr int16_t kFirstVersionWithMemberIdRequired = 4;
 constexpr int16_t kFirstVersionWithNullableProtocol = 7;
 constexpr int16_t kFirstVersionWithSkippedAssignment = 9;
@@ -29,8 +30,9 @@ JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
                  .protocol_type = std::string(request.protocol_type),
                  .protocols = {},
                  // Starts with what the operator called the client, so that lists of members can be read.
-                 .fresh_member_id = fmt::format("{}-{}", request.group_instance_id.value_or(client_id),
-                                                services.random.uuid().to_string()),
+                 .fresh_member_id =
+                     fmt::format("{}-{}", request.group_instance_id.value_or(client_id).substr(0, kNameInMemberIdMax),
+                                 services.random.uuid().to_string()),
                  .must_come_back_with_id = context.version >= kFirstVersionWithMemberIdRequired,
                  .can_skip_assignment = context.version >= kFirstVersionWithSkippedAssignment};
   for (const auto& protocol : request.protocols) {

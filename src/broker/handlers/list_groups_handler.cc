@@ -1,6 +1,7 @@
 // ListGroups: the groups that this broker coordinates, by state and type if asked.
-#include <algorithm>
 #include <cctype>
+#include <set>
+#include <string>
 
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
@@ -12,16 +13,24 @@
 namespace naru {
 namespace {
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return std::ranges::equal(a, b, {}, lower, lower);
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
 }
 
-// No filter lets everything through.
-bool passes(const std::vector<std::string_view>& filter, std::string_view value) {
-  return filter.empty() ||
-         std::ranges::any_of(filter, [value](std::string_view wanted) { return equal_ignoring_case(wanted, value); });
-}
+// Each word once, however long the request's list is.
+class Filter {
+ public:
+  explicit Filter(const std::vector<std::string_view>& words) {
+    for (const std::string_view word : words) words_.insert(lower_case(word));
+  }
+  // No filter lets everything through.
+  bool lets_through(std::string_view value) const { return words_.empty() || words_.contains(lower_case(value)); }
+
+ private:
+  std::set<std::string> words_;
+};
 
 }  // namespace
 
@@ -30,6 +39,8 @@ Task<Response> handle_list_groups(const BrokerServices& services, const RequestC
   kafka::ListGroupsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  const Filter states(request.states_filter);
+  const Filter types(request.types_filter);
   kafka::ListGroupsResponse response;
   const bool all = services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource);
   for (const auto& shard : services.groups.shards()) {
@@ -42,7 +53,7 @@ Task<Response> handle_list_groups(const BrokerServices& services, const RequestC
       break;
     }
     for (ListedGroup& group : *listed) {
-      if (!passes(request.states_filter, group.state) || !passes(request.types_filter, group.type)) continue;
+      if (!states.lets_through(group.state) || !types.lets_through(group.type)) continue;
       if (!all && group_access(services, context, Operation::describe, group.group_id) != ErrorCode::none) continue;
       response.groups.push_back({.group_id = std::move(group.group_id),
                                  .protocol_type = std::move(group.protocol_type),

@@ -1,4 +1,6 @@
 // OffsetCommit: how far a group has come. Answered when that is durable.
+#include <map>
+
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
@@ -33,13 +35,20 @@ Topic find_topic(const BrokerServices& services, const RequestContext& context, 
   return {ErrorCode::none, topic};
 }
 
-// Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator, and `waiting`
-// says where each of its answers belongs.
+// Where an answer of the coordinator belongs.
+struct Waiting {
+  size_t topic;
+  size_t partition;
+  size_t entry;  // of what was asked
+};
+
+// Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator. A partition that
+// is named several times is committed once, as it was named last.
 void sort_out(const BrokerServices& services, const RequestContext& context, const kafka::OffsetCommitRequest& request,
-              CommitOffsets& commit, kafka::OffsetCommitResponse& response,
-              std::vector<std::pair<size_t, size_t>>& waiting) {
+              CommitOffsets& commit, kafka::OffsetCommitResponse& response, std::vector<Waiting>& waiting) {
   const MetadataImagePtr image = services.metadata.current();
   const ErrorCode group_error = group_access(services, context, Operation::read, request.group_id);
+  std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
   for (const RequestTopic& wanted : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = wanted.name;
@@ -53,12 +62,15 @@ void sort_out(const BrokerServices& services, const RequestContext& context, con
       }
       answered.partitions.push_back({.partition_index = entry.partition_index, .error_code = code});
       if (code != ErrorCode::none) continue;
-      waiting.emplace_back(response.topics.size() - 1, answered.partitions.size() - 1);
-      commit.entries.push_back({.partition = {topic.metadata->name, entry.partition_index},
-                                .topic_id = topic.metadata->id,
-                                .offset = entry.committed_offset,
-                                .leader_epoch = entry.committed_leader_epoch,
-                                .metadata = std::string(entry.committed_metadata.value_or(""))});
+      const auto [known, is_new] =
+          entries.try_emplace({topic.metadata->name, entry.partition_index}, commit.entries.size());
+      waiting.push_back({response.topics.size() - 1, answered.partitions.size() - 1, known->second});
+      if (is_new) commit.entries.emplace_back();
+      commit.entries[known->second] = {.partition = {topic.metadata->name, entry.partition_index},
+                                       .topic_id = topic.metadata->id,
+                                       .offset = entry.committed_offset,
+                                       .leader_epoch = entry.committed_leader_epoch,
+                                       .metadata = std::string(entry.committed_metadata.value_or(""))};
     }
   }
 }
@@ -80,7 +92,7 @@ Task<Response> handle_offset_commit(const BrokerServices& services, const Reques
                        .knows_member_epochs = context.version >= kFirstVersionWithMemberEpochs,
                        .entries = {}};
   kafka::OffsetCommitResponse response;
-  std::vector<std::pair<size_t, size_t>> waiting;
+  std::vector<Waiting> waiting;
   sort_out(services, context, request, commit, response, waiting);
   if (!waiting.empty()) {
     context.times.mark(RequestStage::handled, services.clock.now());
@@ -90,9 +102,8 @@ Task<Response> handle_offset_commit(const BrokerServices& services, const Reques
                                      CoordinatorOutcome& outcome) mutable {
           groups.commit_offsets(std::move(commit), std::move(reply), time, outcome);
         });
-    for (size_t i = 0; i < waiting.size(); ++i) {
-      const auto [topic, partition] = waiting[i];
-      response.topics[topic].partitions[partition].error_code = answer ? answer->entries[i] : answer.error().code();
+    for (const auto& [topic, partition, entry] : waiting) {
+      response.topics[topic].partitions[partition].error_code = answer ? answer->entries[entry] : answer.error().code();
     }
   }
   co_return encode_reply(context, response);

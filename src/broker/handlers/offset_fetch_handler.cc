@@ -81,14 +81,15 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
     answered.name = topic.name;
     answered.topic_id = topic.topic_id;
     const bool by_id = context.version >= kFirstVersionWithTopicIds;
-    const TopicMetadata* known = by_id ? image.find_topic(topic.topic_id) : nullptr;
+    const TopicMetadata* known = by_id ? image.find_topic(topic.topic_id) : image.find_topic(topic.name);
     const std::string_view name = known != nullptr ? std::string_view(known->name) : topic.name;
     const ErrorCode error = problem_with(services, context, known, name);
     for (const int32_t number : topic.partition_indexes) {
       const PartitionIndex index(number);
       if (!asked.emplace(name, index).second) continue;
       answered.partitions.push_back(no_offset(index, error));
-      if (error != ErrorCode::none) continue;
+      // What does not exist has no offset: nobody has to be asked.
+      if (error != ErrorCode::none || known == nullptr || known->partition(index) == nullptr) continue;
       question.fetch.partitions->push_back({std::string(name), index});
       question.places.emplace_back(group.topics.size() - 1, answered.partitions.size() - 1);
     }
