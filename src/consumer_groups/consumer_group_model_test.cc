@@ -32,9 +32,9 @@ struct ModelMember {
   bool is_refused = false;  // somebody else has its instance id
 };
 
-class GroupModel {
+class ConsumerGroupModel {
  public:
-  explicit GroupModel(uint64_t seed) : random_(seed) {
+  explicit ConsumerGroupModel(uint64_t seed) : random_(seed) {
     for (const char* name : {"a1", "a2", "b1"}) f_.set_topic(name, static_cast<int32_t>(1 + pick(5)));
   }
 
@@ -233,7 +233,7 @@ class GroupModel {
 TEST(ConsumerGroupModel, NeverHasTwoOwnersOfAPartitionAndAlwaysComesToRest) {
   for (uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    GroupModel model(seed);
+    ConsumerGroupModel model(seed);
     for (int i = 0; i < 150 && !testing::Test::HasFailure(); ++i) {
       model.step();
       model.expect_no_two_owners();
