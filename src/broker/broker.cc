@@ -156,10 +156,10 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
   NARU_CO_TRY(co_await parts.start_controller());
+  co_await parts.groups.start();
   co_await to_loop(parts.seams.scheduler);
   parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
   parts.maintenance->start();
-  parts.groups.start();
   co_return parts.open_doors();
 }
 

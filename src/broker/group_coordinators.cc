@@ -92,7 +92,7 @@ void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, C
 
 Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
-  if (stopped_) co_return;
+  if (!started_ || stopped_) co_return;
   const bool topics_changed = take_topics(*image);
   std::vector<std::shared_ptr<Partition>> here;
   if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
@@ -154,7 +154,12 @@ void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
 
 // --- Expiry ----------------------------------------------------------------------------------------------------------
 
-void GroupCoordinators::start() {
+Task<void> GroupCoordinators::start() {
+  {
+    const auto turn = co_await turns_.enter();
+    started_ = true;
+  }
+  co_await follow(metadata_.current());
   background_.spawn(expire_offsets_from_time_to_time());
   background_.spawn(measure_lag_from_time_to_time());
 }

@@ -33,8 +33,9 @@ class GroupCoordinators final : private StateShardFactory {
 
   // Serves the shards whose partitions are here, and tells them which topics are gone. After the partitions followed.
   Task<void> follow(MetadataImagePtr image);
-  // Begins to look for expired offsets and to measure how far groups are behind. Once, on a loop thread.
-  void start();
+  // Begins to serve, to look for expired offsets and to measure how far groups are behind. Once, when the logs may be
+  // appended to; until then follow() does nothing.
+  Task<void> start();
   // Once, before the partitions are closed. Whoever is parked is answered.
   Task<void> stop();
 
@@ -77,6 +78,7 @@ class GroupCoordinators final : private StateShardFactory {
   CoordinatorRuntime runtime_;
   GroupLag lag_;
   Turnstile turns_{kMaxWaiting};  // of follow() and stop(), which guard what comes next
+  bool started_ = false;
   bool stopped_ = false;
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
   SharedCell<const SubscribableTopics> topics_{
