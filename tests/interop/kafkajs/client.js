@@ -135,6 +135,8 @@ async function group(bootstrap, topic, groupId) {
   })
   await new Promise(resolve => process.stdin.on('end', resolve).resume())
   await consumer.disconnect()
+  // After a broker that was killed, timers of its own would keep this process alive for minutes.
+  process.exit(0)
 }
 
 const commands = { admin, delete: deleteTopic, produce, idempotent, group }
