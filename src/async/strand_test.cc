@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "async/ready_queue.h"
+#include "foundation/sanitized_testing.h"
 
 namespace naru {
 namespace {
 
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int kStressEvents = 20'000;
-#else
-constexpr int kStressEvents = 300'000;
-#endif
+constexpr int kStressEvents = kSanitized ? 20'000 : 300'000;
 
 TEST(Strand, RunsAtOnceWhenItIsFree) {
   Strand strand;

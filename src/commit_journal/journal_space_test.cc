@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "foundation/sanitized_testing.h"
 #include "foundation/status.h"
 #include "platform/simulated/simulated_random.h"
 
@@ -220,7 +221,7 @@ class SpaceModel {
 };
 
 TEST(JournalSpace, NothingThatIsNeededIsOverwrittenOrOverlooked) {
-  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (uint64_t seed = 1; seed <= (kSanitized ? 200 : 2000); ++seed) {
     SpaceModel model(seed);
     for (int step = 0; step < 300; ++step) {
       SCOPED_TRACE(fmt::format("seed {}, step {}", seed, step));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "foundation/byte_writer.h"
+#include "foundation/sanitized_testing.h"
 #include "record_format/decompressor.h"
 #include "record_format/test_batches.h"
 
@@ -18,8 +19,6 @@ namespace {
 using namespace test_batches;
 
 constexpr size_t kMiB = 1024 * 1024;
-// Sanitizers keep memory for a while after it was freed.
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 
 Bytes text_like(size_t size) {
   std::mt19937 random(7);

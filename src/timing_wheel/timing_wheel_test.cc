@@ -8,14 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "foundation/sanitized_testing.h"
+
 namespace naru {
 namespace {
 
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kModelSeeds = 3;
-#else
-constexpr uint64_t kModelSeeds = 30;
-#endif
+constexpr uint64_t kModelSeeds = kSanitized ? 3 : 30;
 
 MonotonicTime at(int64_t milliseconds) {
   return MonotonicTime(Milliseconds(milliseconds));

@@ -21,6 +21,7 @@
 
 #include "async/one_shot.h"
 #include "async/task_group.h"
+#include "foundation/sanitized_testing.h"
 #include "platform/real/event_loop.h"
 #include "platform/real/real_clock.h"
 #include "platform/real/unique_descriptor.h"
@@ -29,13 +30,8 @@
 namespace naru {
 namespace {
 
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int kStressRounds = 2'000;
-constexpr size_t kEchoBytes = 200'000;
-#else
-constexpr int kStressRounds = 20'000;
-constexpr size_t kEchoBytes = 2'000'000;
-#endif
+constexpr int kStressRounds = kSanitized ? 2'000 : 20'000;
+constexpr size_t kEchoBytes = kSanitized ? 200'000 : 2'000'000;
 
 // --- Workers ---------------------------------------------------------------------------------------------------------
 
