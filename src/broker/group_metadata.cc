@@ -56,6 +56,7 @@ GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& im
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
   settings.consumer.subscription_bytes_max = at_most_a_record(config, 1 << 20);
   settings.consumer.size_max = config.consumer_max_size;
+  settings.consumer.assignors = config.consumer_assignors;
   settings.consumer.migration = migration_of(config.consumer_migration_policy);
   for (const auto& [group_id, overrides] : image.group_configs()) {
     ConsumerGroupTimeouts timeouts = settings.consumer.timeouts;

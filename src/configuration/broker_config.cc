@@ -168,6 +168,9 @@ void fill_groups(GroupsConfig& groups, const ConfigValues& values) {
   groups.consumer_session_timeout = Milliseconds(values.int32("group.consumer.session.timeout.ms"));
   groups.consumer_heartbeat_interval = Milliseconds(values.int32("group.consumer.heartbeat.interval.ms"));
   groups.consumer_max_size = values.int32("group.consumer.max.size");
+  for (const std::string_view assignor : parse_config_list(values.string("group.consumer.assignors"))) {
+    groups.consumer_assignors.emplace_back(assignor);
+  }
   groups.consumer_migration_policy = values.string("group.consumer.migration.policy");
 }
 

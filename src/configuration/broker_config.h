@@ -36,6 +36,7 @@ struct GroupsConfig {
   Milliseconds consumer_session_timeout{};
   Milliseconds consumer_heartbeat_interval{};
   int32_t consumer_max_size = 0;
+  std::vector<std::string> consumer_assignors;  // at least one; the first is the default
   std::string consumer_migration_policy;
 };
 

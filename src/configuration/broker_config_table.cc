@@ -13,6 +13,7 @@ using enum ConfigType;
 using enum ConfigEffect;
 
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 2> kConsumerAssignors{"uniform", "range"};
 constexpr std::array<std::string_view, 4> kMigrationPolicies{"disabled", "upgrade", "downgrade", "bidirectional"};
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
@@ -283,6 +284,12 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "2147483647",
      .help = "Most members of a group of the consumer protocol.",
      .minimum = 1},
+    {.name = "group.consumer.assignors",
+     .type = list,
+     .default_text = "uniform,range",
+     .help = "How partitions are divided among members of the consumer protocol: the assignors that a member may ask "
+             "for. The first one is for groups whose members do not ask.",
+     .allowed = kConsumerAssignors},
     {.name = "group.consumer.migration.policy",
      .type = string,
      .default_text = "bidirectional",

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "consumer_groups/group_records.h"
 
 namespace naru {
@@ -76,7 +78,8 @@ Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSett
   NARU_TRY(check_subscription_size(request, settings.subscription_bytes_max));
   if (request.assignor.has_value() &&
       std::ranges::find(settings.assignors, *request.assignor) == settings.assignors.end()) {
-    return error(ErrorCode::unsupported_assignor, "there is no assignor {} here", *request.assignor);
+    return error(ErrorCode::unsupported_assignor, "there is no assignor {} here, only {} (group.consumer.assignors)",
+                 *request.assignor, fmt::join(settings.assignors, ", "));
   }
   return {};
 }

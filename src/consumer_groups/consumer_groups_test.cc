@@ -61,6 +61,21 @@ TEST_F(ConsumerGroupsTest, RefusesAssignorsAndExpressionsThatItDoesNotKnowWithou
   EXPECT_EQ(f.groups().find("g"), nullptr);
 }
 
+TEST_F(ConsumerGroupsTest, KnowsOnlyTheAssignorsThatAreConfiguredAndTakesTheFirstUnlessAsked) {
+  f.set_settings({.assignors = {"range"}});
+  f.join("a", {"t"});
+  EXPECT_EQ(f.groups().describe("g").assignor, "range");
+  ConsumerHeartbeat request = f.joining("b", {"t"});
+  request.assignor = "uniform";
+  const ConsumerHeartbeatAnswer refused = f.heartbeat(request);
+  EXPECT_EQ(refused.error, ErrorCode::unsupported_assignor);
+  EXPECT_EQ(refused.message, "there is no assignor uniform here, only range (group.consumer.assignors)");
+  EXPECT_EQ(f.group().find("b"), nullptr);
+  f.set_settings({.assignors = {"range", "uniform"}});
+  EXPECT_EQ(f.heartbeat(request).error, ErrorCode::none);
+  EXPECT_EQ(f.groups().describe("g").assignor, "uniform") << "the only vote";
+}
+
 TEST_F(ConsumerGroupsTest, KnowsNeitherGroupsNorMembersThatDidNotJoin) {
   EXPECT_EQ(f.heartbeat(f.beat("m", 3)).error, ErrorCode::group_id_not_found);
   EXPECT_EQ(f.heartbeat(f.beat("m", kLeaveEpoch)).error, ErrorCode::group_id_not_found);
