@@ -36,6 +36,19 @@ std::string text_of(const ConsumerSubscription& s) {
 
 }  // namespace
 
+size_t bytes_of(const ConsumerSubscription& subscription) {
+  constexpr size_t kString = 32;
+  size_t bytes = sizeof(ConsumerSubscription) + subscription.client_id.size() + subscription.client_host.size() +
+                 subscription.expression.size();
+  for (const std::string& topic : subscription.topics) bytes += kString + topic.size();
+  if (subscription.classic.has_value()) {
+    for (const GroupProtocol& protocol : subscription.classic->protocols) {
+      bytes += 2 * kString + protocol.name.size() + protocol.metadata.size();
+    }
+  }
+  return bytes;
+}
+
 void ConsumerGroup::set_epoch(std::optional<ConsumerGroupEpoch> epoch) {
   epoch_ = epoch;
 }
@@ -141,6 +154,7 @@ std::string ConsumerGroup::to_string() const {
 
 void ConsumerGroup::count_subscription(const std::string& member_id, const ConsumerSubscription& subscription) {
   ++size_;
+  subscription_bytes_ += bytes_of(subscription);
   if (subscription.classic.has_value()) ++classic_size_;
   if (subscription.instance_id.has_value()) by_instance_id_[*subscription.instance_id].insert(member_id);
   for (const std::string& topic : subscription.topics) ++topic_users_[topic];
@@ -149,6 +163,7 @@ void ConsumerGroup::count_subscription(const std::string& member_id, const Consu
 
 void ConsumerGroup::uncount_subscription(const std::string& member_id, const ConsumerSubscription& subscription) {
   --size_;
+  subscription_bytes_ -= bytes_of(subscription);
   if (subscription.classic.has_value()) --classic_size_;
   if (subscription.instance_id.has_value()) {
     const auto found = by_instance_id_.find(*subscription.instance_id);

@@ -41,6 +41,9 @@ struct ConsumerSubscription {
   bool operator==(const ConsumerSubscription&) const = default;
 };
 
+// What it takes up in memory, about.
+size_t bytes_of(const ConsumerSubscription& subscription);
+
 // Kafka's numbers.
 enum class ReconciliationState : int8_t {
   stable = 0,      // has what it should have at its epoch
@@ -109,6 +112,8 @@ class ConsumerGroup {
   const Members& members() const { return members_; }
   size_t size() const { return size_; }
   size_t classic_size() const { return classic_size_; }
+  // Of what all members have said.
+  size_t subscription_bytes() const { return subscription_bytes_; }
   const ConsumerMember* find(std::string_view member_id) const;
   // Its id, or nullptr.
   const std::string* static_member(std::string_view instance_id) const;
@@ -143,6 +148,7 @@ class ConsumerGroup {
   // end.
   size_t size_ = 0;
   size_t classic_size_ = 0;
+  size_t subscription_bytes_ = 0;
   std::map<std::string, std::set<std::string>, std::less<>> by_instance_id_;
   std::map<std::string, uint32_t, std::less<>> topic_users_;
   std::map<std::string, uint32_t> expression_users_;

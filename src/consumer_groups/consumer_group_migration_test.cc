@@ -139,6 +139,16 @@ TEST_F(GroupMigrationTest, AnEmptyGroupOfTheConsumerProtocolBecomesAClassicOne) 
   EXPECT_EQ(test.committed("g", {"t", PartitionIndex(0)}), 7);
 }
 
+TEST_F(GroupMigrationTest, AGroupWhoseMembersSayMoreThanOneOfTheConsumerProtocolMayStaysClassic) {
+  const int32_t generation = form_classic_group();
+  GroupSettings settings;
+  settings.consumer.group_subscription_bytes_max = 100;
+  test.coordinator->set_settings(settings);
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::group_max_size_reached);
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(commit("old", generation), ErrorCode::none);
+}
+
 TEST_F(GroupMigrationTest, AClassicGroupWithMembersIsConvertedAndItsMembersGoOn) {
   const int32_t generation = form_classic_group();
   const auto joined = consumer_joins("new");

@@ -61,6 +61,8 @@ class ConsumerGroups {
   LeaveAnswer leave_classic(const LeaveGroup& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Change of protocol. The group did not exist before; it does not exist afterwards.
+  Status check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
+                        const ConsumerHeartbeat& request) const;
   void adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
              CoordinatorOutcome& outcome);
   void dissolve(const std::string& group_id, CoordinatorOutcome& outcome);
@@ -124,6 +126,8 @@ class ConsumerGroups {
   Result<Admission> admit(const ConsumerHeartbeat& request) const;
   Status check_static_member(const ConsumerGroup& group, const ConsumerHeartbeat& request, Admission& admission) const;
   ConsumerSubscription subscription_of(const std::string& group_id, const std::string& member_id) const;
+  // Whether the group may say that much, with `after` instead of what the member said before.
+  Status check_room(const std::string& group_id, const std::string& member_id, const ConsumerSubscription& after) const;
   // True if the target has to be computed anew.
   bool update_subscription(const std::string& group_id, const Admission& admission, const ConsumerSubscription& after,
                            WallTimeMs now, CoordinatorOutcome& outcome);

@@ -68,10 +68,9 @@ Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, co
   }
   NARU_TRY_ASSIGN(const Admission admission, admit_classic(request));
 
-  // Nothing is refused from here on.
   const std::string& member_id = admission.member_id;
-  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
-  ConsumerSubscription said = subscription_of(group_id, member_id);
+  const std::string& known_as = admission.replaced.has_value() ? *admission.replaced : member_id;
+  ConsumerSubscription said = subscription_of(group_id, known_as);
   said.instance_id = request.instance_id;
   said.rack_id = metadata->rack_id;
   said.client_id = request.client_id;
@@ -81,6 +80,10 @@ Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, co
   said.rebalance_timeout = request.rebalance_timeout;
   said.assignor.reset();
   said.classic = ClassicMembership{request.session_timeout, request.protocols};
+  NARU_TRY(check_room(group_id, known_as, said));
+
+  // Nothing is refused from here on.
+  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
   const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
   bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
   const PartitionSet owned = with_topic_ids(metadata->owned, *topics_);
@@ -206,6 +209,18 @@ ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const L
 }
 
 // --- Change of protocol ----------------------------------------------------------------------------------------------
+
+Status ConsumerGroups::check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
+                                      const ConsumerHeartbeat& request) const {
+  ConsumerSubscription said;
+  said.topics = request.subscribed_topics.value_or(std::vector<std::string>());
+  said.expression = request.subscribed_expression.value_or("");
+  size_t bytes = bytes_of(said);
+  for (const AdoptedGroup::Member& member : adopted.members) bytes += bytes_of(member.subscription);
+  if (bytes <= settings_.group_subscription_bytes_max) return {};
+  return error(ErrorCode::group_max_size_reached, "the subscriptions of group {} would take {} bytes, and may have {}",
+               group_id, bytes, settings_.group_subscription_bytes_max);
+}
 
 void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
                            CoordinatorOutcome& outcome) {

@@ -71,11 +71,14 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHear
   NARU_TRY(check_join(request));
   NARU_TRY_ASSIGN(const Admission admission, admit(request));
 
-  // Nothing is refused from here on.
   const std::string& group_id = request.group_id;
   const std::string& member_id = admission.member_id;
+  const std::string& known_as = admission.replaced.has_value() ? *admission.replaced : member_id;
+  const ConsumerSubscription said = updated_subscription(subscription_of(group_id, known_as), request);
+  NARU_TRY(check_room(group_id, known_as, said));
+
+  // Nothing is refused from here on.
   if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
-  const ConsumerSubscription said = updated_subscription(subscription_of(group_id, member_id), request);
   const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
   bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
   const ConsumerMember& member = *find(group_id)->find(member_id);
@@ -161,6 +164,28 @@ ConsumerSubscription ConsumerGroups::subscription_of(const std::string& group_id
   const ConsumerGroup* group = find(group_id);
   const ConsumerMember* member = group != nullptr ? group->find(member_id) : nullptr;
   return member != nullptr ? *member->subscription : ConsumerSubscription{};
+}
+
+Status ConsumerGroups::check_room(const std::string& group_id, const std::string& member_id,
+                                  const ConsumerSubscription& after) const {
+  const ConsumerGroup* group = find(group_id);
+  const ConsumerMember* member = group != nullptr ? group->find(member_id) : nullptr;
+  const size_t before = member != nullptr ? bytes_of(*member->subscription) : 0;
+  const size_t others = group != nullptr ? group->subscription_bytes() - before : 0;
+  // Whoever says no more than before is never refused, should the limit have become smaller.
+  const size_t bytes = bytes_of(after);
+  if (bytes > before && others + bytes > settings_.group_subscription_bytes_max) {
+    return error(ErrorCode::group_max_size_reached,
+                 "the subscriptions of group {} would take {} bytes, and may have {}: subscribe to fewer topics",
+                 group_id, others + bytes, settings_.group_subscription_bytes_max);
+  }
+  const bool is_new =
+      !after.expression.empty() && (group == nullptr || !group->expressions().contains(after.expression));
+  if (is_new && group != nullptr && group->expressions().size() >= settings_.group_expressions_max) {
+    return error(ErrorCode::group_max_size_reached, "the members of group {} use {} regular expressions already",
+                 group_id, group->expressions().size());
+  }
+  return {};
 }
 
 bool ConsumerGroups::update_subscription(const std::string& group_id, const Admission& admission,

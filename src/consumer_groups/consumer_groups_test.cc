@@ -76,6 +76,36 @@ TEST_F(ConsumerGroupsTest, KnowsOnlyTheAssignorsThatAreConfiguredAndTakesTheFirs
   EXPECT_EQ(f.groups().describe("g").assignor, "uniform") << "the only vote";
 }
 
+TEST_F(ConsumerGroupsTest, LimitsWhatAllMembersOfAGroupSubscribeToTogether) {
+  f.join("a", {"t"});
+  f.set_settings({.group_subscription_bytes_max = 2 * f.group().subscription_bytes()});
+  EXPECT_EQ(f.join("b", {"t"}).error, ErrorCode::none);
+  const size_t records = f.records();
+  EXPECT_EQ(f.join("c", {"t"}).error, ErrorCode::group_max_size_reached);
+  ConsumerHeartbeat more = f.beat("a", f.current("a").epoch);
+  more.subscribed_topics = {"t", "u"};
+  EXPECT_EQ(f.heartbeat(more).error, ErrorCode::group_max_size_reached);
+  EXPECT_EQ(f.records(), records) << "who is refused changes nothing";
+  EXPECT_EQ(f.heartbeat(f.beat("a", f.current("a").epoch, PartitionSet{})).error, ErrorCode::none);
+  f.heartbeat(f.beat("b", kLeaveEpoch));
+  EXPECT_EQ(f.join("c", {"t"}).error, ErrorCode::none);
+  // A limit that has become smaller does not throw anybody out.
+  f.set_settings({.group_subscription_bytes_max = 1});
+  EXPECT_EQ(f.heartbeat(f.beat("a", f.current("a").epoch)).error, ErrorCode::none);
+}
+
+TEST_F(ConsumerGroupsTest, LimitsHowManyExpressionsAGroupUses) {
+  f.set_settings({.group_expressions_max = 1});
+  ConsumerHeartbeat first = f.joining("a", {});
+  first.subscribed_expression = "t.*";
+  EXPECT_EQ(f.heartbeat(first).error, ErrorCode::none);
+  ConsumerHeartbeat second = f.joining("b", {});
+  second.subscribed_expression = "u.*";
+  EXPECT_EQ(f.heartbeat(second).error, ErrorCode::group_max_size_reached);
+  second.subscribed_expression = "t.*";
+  EXPECT_EQ(f.heartbeat(second).error, ErrorCode::none) << "one that is in use already";
+}
+
 TEST_F(ConsumerGroupsTest, KnowsNeitherGroupsNorMembersThatDidNotJoin) {
   EXPECT_EQ(f.heartbeat(f.beat("m", 3)).error, ErrorCode::group_id_not_found);
   EXPECT_EQ(f.heartbeat(f.beat("m", kLeaveEpoch)).error, ErrorCode::group_id_not_found);
