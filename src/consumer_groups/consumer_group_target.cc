@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "consumer_groups/assignors/assignor.h"
@@ -68,7 +69,7 @@ class TargetInput {
 
   const ConsumerGroup& group_;
   AssignorInput input_;
-  std::map<std::string_view, uint32_t> places_;
+  std::unordered_map<std::string_view, uint32_t> places_;
   std::map<SubscriptionKey, std::vector<uint32_t>, Less> topics_by_subscription_;
 };
 
