@@ -91,6 +91,11 @@ bool ConsumerGroup::is_gone() const {
   return !epoch_.has_value() && !assignment_epoch_.has_value() && members_.empty() && expressions_.empty();
 }
 
+std::optional<WallTimeMs> ConsumerGroup::empty_since() const {
+  if (size_ > 0 || !epoch_.has_value() || epoch_->empty_since < 0) return std::nullopt;
+  return epoch_->empty_since;
+}
+
 std::string_view ConsumerGroup::state() const {
   if (size_ == 0) return "Empty";
   if (epoch() > assignment_epoch()) return "Assigning";
@@ -133,8 +138,8 @@ bool ConsumerGroup::operator==(const ConsumerGroup& other) const {
 }
 
 std::string ConsumerGroup::to_string() const {
-  std::string text =
-      fmt::format("epoch {} hash {:x} assignment epoch {}\n", epoch(), metadata_hash(), assignment_epoch());
+  std::string text = fmt::format("epoch {} hash {:x} empty since {} assignment epoch {}\n", epoch(), metadata_hash(),
+                                 empty_since().value_or(-1), assignment_epoch());
   for (const auto& [member_id, member] : members_) {
     text += fmt::format("  member {}: {}\n", member_id, member.subscription ? text_of(*member.subscription) : "nobody");
     if (member.current.has_value()) {

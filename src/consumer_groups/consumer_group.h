@@ -81,7 +81,8 @@ struct ConsumerMember {
 
 struct ConsumerGroupEpoch {
   int32_t epoch = 0;
-  int64_t metadata_hash = 0;  // of the topics that the epoch was made with
+  int64_t metadata_hash = 0;    // of the topics that the epoch was made with
+  WallTimeMs empty_since = -1;  // when the last member went, which began the epoch; -1: it has members, or nobody knows
   bool operator==(const ConsumerGroupEpoch&) const = default;
 };
 
@@ -104,6 +105,8 @@ class ConsumerGroup {
   bool has_epoch() const { return epoch_.has_value(); }
   int32_t epoch() const { return epoch_.has_value() ? epoch_->epoch : 0; }
   int64_t metadata_hash() const { return epoch_.has_value() ? epoch_->metadata_hash : 0; }
+  // None: it has members, or its records do not tell.
+  std::optional<WallTimeMs> empty_since() const;
   bool has_assignment_epoch() const { return assignment_epoch_.has_value(); }
   int32_t assignment_epoch() const { return assignment_epoch_.value_or(0); }
   std::string_view state() const;  // Kafka's words

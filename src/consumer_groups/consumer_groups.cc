@@ -58,7 +58,7 @@ void ConsumerGroups::emit(CoordinatorRecord record, CoordinatorOutcome& outcome)
 
 void ConsumerGroups::loaded(const CoordinatorTime& time) {
   for (auto& [group_id, entry] : groups_) {
-    entry.empty_since = time.wall_ms;
+    entry.loaded_at = time.wall_ms;
     for (const auto& [member_id, member] : entry.group.members()) {
       if (!member.subscription.has_value()) continue;
       restart_session(entry, group_id, member_id, time.now);
@@ -144,7 +144,7 @@ const ConsumerGroup* ConsumerGroups::find(std::string_view group_id) const {
 std::optional<WallTimeMs> ConsumerGroups::empty_since(std::string_view group_id) const {
   const auto found = groups_.find(group_id);
   if (found == groups_.end() || found->second.group.size() > 0) return std::nullopt;
-  return found->second.empty_since;
+  return found->second.group.empty_since().value_or(found->second.loaded_at);
 }
 
 std::vector<ListedGroup> ConsumerGroups::list() const {

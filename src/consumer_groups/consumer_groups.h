@@ -74,7 +74,8 @@ class ConsumerGroups {
   ErrorCode check_fetch(const FetchOffsets& request) const;
 
   const ConsumerGroup* find(std::string_view group_id) const;
-  // Nobody has been in it since then, or since loading; none: it has members, or does not exist.
+  // Nobody has been in it since then, or, if its records do not tell, since loading; none: it has members, or does not
+  // exist.
   std::optional<WallTimeMs> empty_since(std::string_view group_id) const;
   const SharedTopics& topics() const { return topics_; }
   // By name.
@@ -95,7 +96,7 @@ class ConsumerGroups {
     ConsumerGroup group;
     std::map<std::string, MemberTimers, std::less<>> timers;
     std::optional<int64_t> checked_generation;  // of the topics that the group's epoch has taken into account
-    WallTimeMs empty_since = 0;
+    WallTimeMs loaded_at = 0;
   };
   enum class TimerKind : uint8_t { session, rebalance };
   struct MemberTimer {
@@ -157,7 +158,7 @@ class ConsumerGroups {
                               CoordinatorOutcome& outcome);
 
   // consumer_groups_metadata.cc
-  void bump_epoch(const std::string& group_id, CoordinatorOutcome& outcome);
+  void bump_epoch(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   // Takes into account what has become of the topics since the group looked at them; true if that changes anything.
   bool refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   bool refresh_expressions(const std::string& group_id, const TopicChanges* changes, WallTimeMs now,

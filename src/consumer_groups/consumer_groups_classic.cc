@@ -233,7 +233,7 @@ void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adop
     restart_session(groups_.find(group_id)->second, group_id, member.member_id, time.now);
   }
   emit(assignment_epoch_record(group_id, adopted.generation), outcome);
-  emit(group_epoch_record(group_id, ConsumerGroupEpoch{adopted.generation, 0}), outcome);
+  emit(group_epoch_record(group_id, ConsumerGroupEpoch{.epoch = adopted.generation}), outcome);
 }
 
 }  // namespace naru

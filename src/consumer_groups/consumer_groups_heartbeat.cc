@@ -202,7 +202,7 @@ bool ConsumerGroups::update_subscription(const std::string& group_id, const Admi
 void ConsumerGroups::bring_up_to_date(const std::string& group_id, bool is_new_epoch, WallTimeMs now,
                                       CoordinatorOutcome& outcome) {
   const bool topics_changed = refresh(group_id, now, outcome);
-  if (is_new_epoch || topics_changed) bump_epoch(group_id, outcome);
+  if (is_new_epoch || topics_changed) bump_epoch(group_id, now, outcome);
   update_target(group_id, outcome);
 }
 
@@ -283,8 +283,7 @@ void ConsumerGroups::remove_member(const std::string& group_id, const std::strin
   const std::string expression = find(group_id)->find(member_id)->subscription->expression;
   erase_member_records(group_id, member_id, outcome);
   drop_unused_expression(group_id, expression, outcome);
-  bump_epoch(group_id, outcome);
-  groups_.find(group_id)->second.empty_since = now;
+  bump_epoch(group_id, now, outcome);
   note_if_all_classic(group_id);
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/group_testing.h"
 
 namespace naru {
@@ -63,6 +64,62 @@ TEST(OffsetExpiry, AGroupsOffsetsExpireFromWhenItBecameEmpty) {
   test.expire_offsets(logs);
   EXPECT_EQ(test.committed("g", kRead), -1);
   EXPECT_TRUE(test.coordinator->durable_state() == DurableGroups());
+}
+
+// A group of the consumer protocol whose only member has committed and left.
+void leave_consumer_group(TestCoordinator& test) {
+  const auto beat = [&](ConsumerHeartbeat request) {
+    request.group_id = "g";
+    request.member_id = "m1";
+    return test
+        .ask<ConsumerHeartbeatAnswer>([&](auto reply, auto& outcome) {
+          test.coordinator->consumer_heartbeat(std::move(request), std::move(reply), test.time, outcome);
+        })
+        .value();
+  };
+  CoordinatorOutcome outcome;
+  test.coordinator->metadata_changed(
+      std::make_shared<const SubscribableTopics>(1, std::vector<SubscribableTopic>{{"t", Uuid{1, 1}, 1}}), test.time,
+      outcome);
+  const auto joined =
+      beat({.rebalance_timeout = 60s, .subscribed_topics = {{"t"}}, .owned = std::vector<TopicIdPartition>()});
+  EXPECT_EQ(joined.error, ErrorCode::none);
+  test.commit({.group_id = "g",
+               .member = {.member_id = "m1", .generation = joined.member_epoch},
+               .knows_member_epochs = true,
+               .entries = {{.partition = kRead, .offset = Offset(5)}}});
+  test.advance(9s);
+  EXPECT_EQ(beat({.member_epoch = kLeaveEpoch}).error, ErrorCode::none);
+}
+
+TEST(OffsetExpiry, AGroupOfTheConsumerProtocolRemembersWhenItBecameEmpty) {
+  TestCoordinator test;
+  const TestLogs logs;
+  leave_consumer_group(test);
+  test.advance(20 * kDay);
+  test.restart();
+  test.advance(10 * kDay - 1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_TRUE(test.list().empty());
+}
+
+TEST(OffsetExpiry, AGroupWhoseRecordsDoNotTellWhenItBecameEmptyCountsFromLoading) {
+  TestCoordinator test;
+  const TestLogs logs;
+  leave_consumer_group(test);
+  test.log.push_back(group_epoch_record("g", ConsumerGroupEpoch{.epoch = 7}));  // as another broker writes it
+  test.advance(20 * kDay);
+  test.restart();
+  test.advance(30 * kDay - 1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
 }
 
 TEST(OffsetExpiry, WhatIsSetInAnEmptyGroupCountsFromThen) {
