@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "consumer_groups/consumer_group_messages.h"
+
 namespace naru {
 namespace {
 
@@ -105,6 +107,14 @@ std::string_view ConsumerGroup::state() const {
            (member.current.has_value() && member.current->has_reached(assignment_epoch()));
   });
   return reached ? "Stable" : "Reconciling";
+}
+
+bool ConsumerGroup::is_settled() const {
+  return epoch() == assignment_epoch() && std::ranges::all_of(members_, [&](const auto& entry) {
+           const ConsumerMember& member = entry.second;
+           const bool is_there = member.subscription.has_value() && member.current.has_value();
+           return !is_there || member.current->epoch == kJoinEpoch || member.current->has_reached(assignment_epoch());
+         });
 }
 
 const ConsumerMember* ConsumerGroup::find(std::string_view member_id) const {

@@ -110,6 +110,8 @@ class ConsumerGroup {
   bool has_assignment_epoch() const { return assignment_epoch_.has_value(); }
   int32_t assignment_epoch() const { return assignment_epoch_.value_or(0); }
   std::string_view state() const;  // Kafka's words
+  // Everybody has what he should have. Who is just joining, and has not been told anything, does not count.
+  bool is_settled() const;
 
   // By id. Entries without a subscription are no members.
   const Members& members() const { return members_; }

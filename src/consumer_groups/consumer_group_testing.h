@@ -114,6 +114,7 @@ class ConsumerGroupsFixture {
     tell_topics();
   }
   size_t records() const { return log_.size(); }
+  WallTimeMs wall_ms() const { return time_.wall_ms; }
 
  private:
   void tell_topics() {

@@ -59,6 +59,7 @@ void ConsumerGroups::emit(CoordinatorRecord record, CoordinatorOutcome& outcome)
 void ConsumerGroups::loaded(const CoordinatorTime& time) {
   for (auto& [group_id, entry] : groups_) {
     entry.loaded_at = time.wall_ms;
+    entry.unsettled_since = time.wall_ms;
     for (const auto& [member_id, member] : entry.group.members()) {
       if (!member.subscription.has_value()) continue;
       restart_session(entry, group_id, member_id, time.now);
@@ -155,14 +156,21 @@ std::vector<ListedGroup> ConsumerGroups::list() const {
   return result;
 }
 
+WallTimeMs ConsumerGroups::state_since(const Entry& entry) {
+  if (entry.group.size() == 0) return entry.group.empty_since().value_or(-1);
+  return entry.group.state() == "Stable" ? -1 : entry.unsettled_since;
+}
+
 DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const {
   DescribedConsumerGroup result{.group_id = std::string(group_id)};
-  const ConsumerGroup* group = find(group_id);
-  if (group == nullptr) {
+  const auto entry = groups_.find(group_id);
+  if (entry == groups_.end()) {
     result.error = ErrorCode::group_id_not_found;
     return result;
   }
+  const ConsumerGroup* group = &entry->second.group;
   result.state = group->state();
+  result.state_since = state_since(entry->second);
   result.group_epoch = group->epoch();
   result.assignment_epoch = group->assignment_epoch();
   result.assignor = preferred_assignor(*group, settings_.assignors);
@@ -181,6 +189,7 @@ DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const
         .subscribed_expression = said.expression.empty() ? std::nullopt : std::optional(said.expression),
         .assignment = described(current.assigned, topics_.get()),
         .target = described(member.target.value_or(PartitionSet{}), topics_.get()),
+        .pending_revocation = described(current.pending_revocation, topics_.get()),
         .is_classic = said.classic.has_value(),
     });
   }

@@ -97,6 +97,7 @@ class ConsumerGroups {
     std::map<std::string, MemberTimers, std::less<>> timers;
     std::optional<int64_t> checked_generation;  // of the topics that the group's epoch has taken into account
     WallTimeMs loaded_at = 0;
+    WallTimeMs unsettled_since = -1;  // when it was settled for the last time; later, if it has been loaded since
   };
   enum class TimerKind : uint8_t { session, rebalance };
   struct MemberTimer {
@@ -114,6 +115,7 @@ class ConsumerGroups {
 
   // consumer_groups.cc
   void emit(CoordinatorRecord record, CoordinatorOutcome& outcome);
+  static WallTimeMs state_since(const Entry& entry);
   void stop_timer(std::optional<TimingWheelIndex::Handle>& timer);
   void stop_timers(Entry& entry, const std::string& member_id);
   void fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
@@ -139,7 +141,8 @@ class ConsumerGroups {
                                             CoordinatorOutcome& outcome);
   Result<ConsumerHeartbeatAnswer> leave(const ConsumerHeartbeat& request, const CoordinatorTime& time,
                                         CoordinatorOutcome& outcome);
-  void leave_for_a_while(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
+  void leave_for_a_while(const std::string& group_id, const std::string& member_id, WallTimeMs now,
+                         CoordinatorOutcome& outcome);
   void replace_member(const std::string& group_id, const std::string& old_id, const std::string& new_id,
                       CoordinatorOutcome& outcome);
   void erase_member_records(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);

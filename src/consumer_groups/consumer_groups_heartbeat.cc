@@ -238,7 +238,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
     return failure(ErrorCode::unknown_member_id, "{} is not a member of group {}", request.member_id, request.group_id);
   }
   if (request.member_epoch == kTemporaryLeaveEpoch) {
-    leave_for_a_while(request.group_id, request.member_id, outcome);
+    leave_for_a_while(request.group_id, request.member_id, time.wall_ms, outcome);
   } else {
     remove_member(request.group_id, request.member_id, time.wall_ms, outcome);
   }
@@ -246,9 +246,10 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
 }
 
 // It keeps its partitions until its session ends; what it was to give back, it has given back by going.
-void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::string& member_id,
+void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::string& member_id, WallTimeMs now,
                                        CoordinatorOutcome& outcome) {
   Entry& entry = groups_.find(group_id)->second;
+  if (entry.group.is_settled()) entry.unsettled_since = now;
   ConsumerMemberAssignment current = entry.group.find(member_id)->current.value_or(ConsumerMemberAssignment{});
   current.epoch = kTemporaryLeaveEpoch;
   current.pending_revocation.clear();

@@ -95,7 +95,9 @@ void ConsumerGroups::drop_unused_expression(const std::string& group_id, const s
 }
 
 void ConsumerGroups::bump_epoch(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome) {
-  const ConsumerGroup& group = *find(group_id);
+  Entry& entry = groups_.find(group_id)->second;
+  const ConsumerGroup& group = entry.group;
+  if (group.is_settled()) entry.unsettled_since = now;
   const int64_t hash = topics_ != nullptr ? subscription_hash(group, *topics_) : group.metadata_hash();
   const WallTimeMs empty_since = group.size() == 0 ? now : -1;
   emit(group_epoch_record(group_id, ConsumerGroupEpoch{group.epoch() + 1, hash, empty_since}), outcome);

@@ -537,6 +537,43 @@ TEST_F(ConsumerGroupsTest, DescribesGroups) {
   EXPECT_EQ(f.groups().list()[0].type, "consumer");
 }
 
+TEST_F(ConsumerGroupsTest, DescribesSinceWhenItIsUnsettledAndWhatMembersHoldOnTo) {
+  f.join("a", {"t"});
+  EXPECT_EQ(f.groups().describe("g").state_since, -1) << "it is stable";
+  const WallTimeMs begin = f.wall_ms() + 1000;
+  f.advance(1s);
+  f.join("b", {"t"});
+  f.advance(1s);
+  f.heartbeat(f.beat("a", 1, f.all_of("t")));
+  DescribedConsumerGroup described = f.groups().describe("g");
+  EXPECT_EQ(described.state, "Reconciling");
+  EXPECT_EQ(described.state_since, begin);
+  ASSERT_EQ(described.members[0].pending_revocation.size(), 1U);
+  EXPECT_EQ(described.members[0].pending_revocation[0].topic, "t");
+  EXPECT_EQ(described.members[0].pending_revocation[0].partitions.size(), 2U);
+  f.advance(1s);
+  f.join("c", {"t"});
+  EXPECT_EQ(f.groups().describe("g").state_since, begin) << "still the same rebalance";
+  f.reload(true);
+  EXPECT_EQ(f.groups().describe("g").state_since, f.wall_ms()) << "at least since it was loaded";
+  for (const char* member : {"a", "b", "c"}) f.heartbeat(f.beat(member, kLeaveEpoch));
+  const WallTimeMs empty_since = f.wall_ms();
+  f.advance(1s);
+  f.reload(true);
+  EXPECT_EQ(f.groups().describe("g").state_since, empty_since);
+}
+
+TEST_F(ConsumerGroupsTest, AStaticMemberThatIsAwayForAWhileUnsettlesItsGroup) {
+  ConsumerHeartbeat request = f.joining("a", {"t"});
+  request.instance_id = "i";
+  f.heartbeat(request);
+  f.advance(1s);
+  ConsumerHeartbeat leaving = f.beat("a", kTemporaryLeaveEpoch);
+  leaving.instance_id = "i";
+  EXPECT_EQ(f.heartbeat(leaving).error, ErrorCode::none);
+  EXPECT_EQ(f.groups().describe("g").state_since, f.wall_ms());
+}
+
 TEST_F(ConsumerGroupsTest, DeletesOnlyEmptyGroupsAndLeavesNoRecord) {
   EXPECT_EQ(f.delete_group(), ErrorCode::group_id_not_found);
   ConsumerHeartbeat request = f.joining("a", {"t"});
