@@ -46,13 +46,7 @@ class GroupAdminTest : public testing::Test {
 
   template <class T>
   T run(Task<T> task) {
-    std::optional<T> result;
-    world_.run_task(keep(std::move(task), result));
-    return std::move(*result);
-  }
-  template <class T>
-  static Task<void> keep(Task<T> task, std::optional<T>& result) {
-    result.emplace(co_await std::move(task));
+    return run_in(world_, std::move(task));
   }
 
   static void describes(FakeBroker& broker, std::function<Described()> describe) {

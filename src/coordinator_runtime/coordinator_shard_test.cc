@@ -8,14 +8,12 @@
 #include <string>
 
 #include "coordinator_runtime/coordinator_runtime.h"
-#include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
-constexpr Uuid kTopic{3, 4};
 constexpr size_t kBatchMaxBytes = 10'000;
 
 // Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said.
@@ -75,18 +73,10 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
 
   // Opens the partition and begins to load the shard; nothing runs before the world does.
   void open() {
-    const TopicConfig config = resolve_topic_config(*make_broker_config({}), {});
-    if (!*node.disk().exists("/t-0")) {
-      ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
-      ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
-    }
-    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0",
-                                     log_config_of(config), {.topic_id = kTopic});
-    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
-    partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    partition = open_test_partition(node.disk(), open_files.emplace_back(node.disk(), 4),
+                                    {seams.clock, seams.scheduler, durability, unsynced_logs});
+    ASSERT_NE(partition, nullptr);
     metrics.emplace_back();
     runtime = std::make_unique<CoordinatorRuntime>(
         "t", *this, CoordinatorRuntime::Parts{seams.clock, seams.scheduler, metrics.back()}, kBatchMaxBytes);
