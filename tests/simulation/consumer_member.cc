@@ -45,7 +45,7 @@ void ConsumerMember::begin_anew() {
 
 Task<void> ConsumerMember::run() {
   begin_anew();
-  while (!context_.stopping) {
+  while (!context_.is_over()) {
     co_await pause(150ms);
     if (!client_ || client_->broken()) {
       auto connected = co_await KafkaClient::connect(context_.seams, context_.broker);
@@ -54,10 +54,11 @@ Task<void> ConsumerMember::run() {
     }
     if (!co_await learn_topic_ids()) continue;
     Next next = Next::go_on;
-    while (next == Next::go_on && !context_.stopping) {
+    while (next == Next::go_on && !context_.is_over()) {
       co_await pause(150ms);
       next = co_await act();
     }
+    if (context_.until && context_.is_over() && context_.seams.random.one_in(2)) co_await heartbeat(kLeaves);
     client_->close();
   }
   if (client_) client_->close();
@@ -128,6 +129,7 @@ Task<ConsumerMember::Next> ConsumerMember::heartbeat(int32_t epoch) {
     co_return Next::go_on;
   }
   if (beaten->error_code != ErrorCode::none || epoch < 0) co_return Next::go_on;
+  context_.history.seen_as(group_, GroupHistory::Protocol::consumer);
   epoch_ = beaten->member_epoch;
   if (!beaten->assignment) co_return Next::go_on;
   std::vector<PartitionName> target;

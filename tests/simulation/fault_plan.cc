@@ -23,11 +23,11 @@ std::string FaultPlan::to_string() const {
 std::string RunPlan::to_string() const {
   return fmt::format(
       "{} topics of {} partitions, {} producers and {} idempotent ones ({} in flight, up to {} records), {} consumers, "
-      "{} group members ({} static), {} of the consumer protocol, "
+      "{} group members ({} static), {} of the consumer protocol, {} of both, "
       "segments of {} bytes, {}, "
       "journal of {} bytes for batches up to {}, {}; {}",
       topics, partitions, producers, idempotent_producers, pipeline, max_batch_records, consumers, group_members,
-      static_members, consumer_members, segment_bytes,
+      static_members, consumer_members, mixed_members, segment_bytes,
       cleanup == Cleanup::none      ? "nothing cleaned up"
       : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
                                     : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
@@ -64,6 +64,7 @@ RunPlan draw_plan(Random& random) {
   plan.group_members = static_cast<int>(random.below(5));
   plan.static_members = static_cast<int>(random.below(static_cast<uint64_t>(plan.group_members) + 1));
   plan.consumer_members = static_cast<int>(random.below(4));
+  plan.mixed_members = static_cast<int>(random.below(6));
   plan.pipeline = static_cast<int>(1 + random.below(5));
   plan.max_batch_records = static_cast<int>(1 + random.below(20));
   plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(2000 + random.below(8000));

@@ -34,6 +34,7 @@ struct RunPlan {
   int group_members = 0;
   int static_members = 0;    // of them
   int consumer_members = 0;  // of another group, of the consumer protocol
+  int mixed_members = 0;     // of a third one, each now of the one and now of the other protocol
   int pipeline = 1;          // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;

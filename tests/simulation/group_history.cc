@@ -47,6 +47,10 @@ void GroupHistory::commit_sent(const Claim& claim, const PartitionName& partitio
 void GroupHistory::commit_acknowledged(const Claim& claim, const PartitionName& partition, Offset offset,
                                        const Known& when_sent) {
   ++commits_;
+  if (claim.is_past) {
+    violated(fmt::format("{} committed {} in {} as of a generation before its own", claim.member, offset,
+                         name_of(partition)));
+  }
   if (when_sent.newest_generation > claim.generation) {
     violated(fmt::format("{} committed {} in {} as of generation {}, although generation {} had been assigned",
                          claim.member, offset, name_of(partition), claim.generation, when_sent.newest_generation));
@@ -71,6 +75,11 @@ void GroupHistory::fetched(const std::string& group, const PartitionName& partit
     violated(fmt::format("{} is at {} in {}, and nobody has committed more than {}", group, offset, name_of(partition),
                          position.attempted));
   }
+}
+
+void GroupHistory::seen_as(const std::string& group, Protocol protocol) {
+  const auto [before, is_new] = protocols_.try_emplace(group, protocol);
+  if (!is_new && std::exchange(before->second, protocol) != protocol) ++conversions_;
 }
 
 }  // namespace naru::simulation

@@ -22,6 +22,7 @@ class GroupHistory {
     std::string group;
     std::string member;
     int32_t generation = -1;
+    bool is_past = false;  // the member knows that its own generation is a later one
   };
   // What was known when a request was sent; a later answer is compared with it.
   struct Known {
@@ -39,9 +40,14 @@ class GroupHistory {
   // What somebody was told when asking for the committed offset; -1: none.
   void fetched(const std::string& group, const PartitionName& partition, Offset offset, const Known& when_sent);
 
+  // Somebody has seen that the group is of the classic or of the consumer protocol now.
+  enum class Protocol : uint8_t { classic, consumer };
+  void seen_as(const std::string& group, Protocol protocol);
+
   const std::optional<std::string>& violation() const { return violation_; }
   size_t assignments() const { return assignments_; }
   size_t commits() const { return commits_; }
+  size_t conversions() const { return conversions_; }
 
  private:
   struct Position {
@@ -56,6 +62,8 @@ class GroupHistory {
   std::set<std::string> groups_with_offsets_;
   size_t assignments_ = 0;
   size_t commits_ = 0;
+  std::map<std::string, Protocol> protocols_;
+  size_t conversions_ = 0;
   std::optional<std::string> violation_;
 };
 

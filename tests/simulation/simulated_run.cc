@@ -21,7 +21,7 @@ BrokerConfig broker_config(const RunPlan& plan) {
   values.emplace("log.cleaner.backoff.ms", "200");
   values.emplace("log.cleaner.dedupe.buffer.size", "1024");  // not all keys at once
   values.emplace("offsets.topic.num.partitions", "3");
-  values.emplace("offsets.topic.segment.bytes", "4096");
+  values.emplace("offsets.topic.segment.bytes", "8192");
   values.emplace("group.initial.rebalance.delay.ms", "100");
   values.emplace("group.min.session.timeout.ms", "100");
   values.emplace("group.consumer.session.timeout.ms", "700");
@@ -55,6 +55,7 @@ class Run {
                      .repeated_batches = workload_.repeated_batches(),
                      .group_assignments = workload_.groups().assignments(),
                      .group_commits = workload_.groups().commits(),
+                     .group_conversions = workload_.groups().conversions(),
                      .problem = history_.violation()};
     if (!result.problem) result.problem = workload_.problem();
     if (!result.problem) result.problem = workload_.groups().violation();
@@ -82,6 +83,7 @@ class Run {
       clients.spawn(workload_.administrate());
       for (int i = 0; i < plan_.group_members; ++i) clients.spawn(workload_.be_in_a_group(i));
       for (int i = 0; i < plan_.consumer_members; ++i) clients.spawn(workload_.be_in_a_consumer_group(i));
+      for (int i = 0; i < plan_.mixed_members; ++i) clients.spawn(workload_.be_in_a_mixed_group(i));
       co_await be_a_nemesis();
       workload_.stop();
       co_await clients.join();

@@ -8,7 +8,8 @@ namespace {
 constexpr uint64_t kSeeds = 500;
 
 TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
-  uint64_t acknowledged = 0, faults = 0, refused_logs = 0, repeated_batches = 0, assignments = 0, commits = 0;
+  uint64_t acknowledged = 0, faults = 0, refused_logs = 0, repeated_batches = 0, assignments = 0, commits = 0,
+           conversions = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const RunResult result = run_seed(seed);
     EXPECT_FALSE(result.problem) << "./dev sim --seed " << seed << ": " << *result.problem << "\n  " << result.plan;
@@ -18,6 +19,7 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
     repeated_batches += result.repeated_batches;
     assignments += result.group_assignments;
     commits += result.group_commits;
+    conversions += result.group_conversions;
   }
   // The generators must not have become tame.
   EXPECT_GT(acknowledged, kSeeds * 20);
@@ -25,6 +27,7 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
   EXPECT_GT(repeated_batches, kSeeds * 5);
   EXPECT_GT(assignments, kSeeds * 10);
   EXPECT_GT(commits, kSeeds * 5);
+  EXPECT_GT(conversions, kSeeds);
   EXPECT_LT(refused_logs, kSeeds / 50) << "refusing is for disks that destroy what they promised, which is rare";
 }
 

@@ -22,6 +22,7 @@
 #include "record_format/record_reader.h"
 #include "simulation/consumer_member.h"
 #include "simulation/idempotent_producer.h"
+#include "simulation/mixed_member.h"
 
 namespace naru::simulation {
 namespace {
@@ -31,7 +32,7 @@ constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
                   kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
 constexpr int kMaxTries = 2'000;
-constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group";
+constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group", kMixedGroup = "mixed-group";
 
 std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
   switch (plan.cleanup) {
@@ -324,7 +325,7 @@ Task<void> Workload::be_in_a_group(int member) {
   const int number = member == 1 && seams_.random.one_in(4) ? 0 : member;
   const auto instance =
       member < plan_.static_members ? std::optional(fmt::format("instance-{}", number)) : std::nullopt;
-  GroupMember group_member(group_context(), std::string(kGroup), instance);
+  GroupMember group_member(group_context(), std::string(kGroup), instance, {});
   co_await group_member.run();
 }
 
@@ -334,9 +335,16 @@ Task<void> Workload::be_in_a_consumer_group(int member) {
   co_await consumer_member.run();
 }
 
+Task<void> Workload::be_in_a_mixed_group(int member) {
+  const auto instance = member == 0 ? std::optional<std::string>("instance") : std::nullopt;
+  MixedMember mixed_member(group_context(), std::string(kMixedGroup), instance);
+  co_await mixed_member.run();
+}
+
 Task<void> Workload::check_groups() {
   if (plan_.group_members > 0) co_await check_group(std::string(kGroup));
   if (plan_.consumer_members > 0) co_await check_group(std::string(kConsumerGroup));
+  if (plan_.mixed_members > 0) co_await check_group(std::string(kMixedGroup));
 }
 
 Task<void> Workload::check_group(std::string group) {

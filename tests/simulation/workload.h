@@ -31,6 +31,7 @@ class Workload {
   Task<void> administrate();
   Task<void> be_in_a_group(int member);
   Task<void> be_in_a_consumer_group(int member);
+  Task<void> be_in_a_mixed_group(int member);
   void stop() { stopping_ = true; }
   void power_was_cut();
 
