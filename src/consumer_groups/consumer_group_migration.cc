@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "consumer_groups/consumer_group_protocol.h"
-#include "consumer_groups/subscribed_topics.h"
 #include "foundation/assert.h"
 
 namespace naru {

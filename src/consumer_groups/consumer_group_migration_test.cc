@@ -210,6 +210,19 @@ TEST_F(GroupMigrationTest, ClassicMembersCanJoinAGroupOfTheConsumerProtocol) {
   EXPECT_EQ(synced("second", again.generation).size(), 2U);
 }
 
+TEST_F(GroupMigrationTest, MembersWhoseMetadataBreaksOffBehindTheTopicsAreTakenAlong) {
+  // As kafka-go writes it: the version says that owned partitions follow, and they do not.
+  Bytes cut = consumer_metadata({"t"});
+  cut.resize(cut.size() - sizeof(int32_t));
+  JoinGroup request = classic_joining("old");
+  request.protocols[0].metadata = cut;
+  test.join(request);
+  test.advance(3s);
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::none);
+  request.fresh_member_id = "second";
+  EXPECT_EQ(test.join(request).value().error, ErrorCode::none);
+}
+
 TEST_F(GroupMigrationTest, AMixedGroupRefusesWhatAClassicOneWouldRefuse) {
   consumer_joins("new");
   JoinGroup connect = classic_joining("x");

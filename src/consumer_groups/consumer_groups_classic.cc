@@ -7,7 +7,6 @@
 #include "consumer_groups/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/consumer_groups.h"
-#include "consumer_groups/subscribed_topics.h"
 
 namespace naru {
 namespace {

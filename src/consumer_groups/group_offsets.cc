@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "consumer_groups/consumer_group_protocol.h"
 #include "consumer_groups/subscribed_topics.h"
 
 namespace naru {
