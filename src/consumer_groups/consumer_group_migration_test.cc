@@ -315,6 +315,27 @@ TEST_F(GroupMigrationTest, AStaticMemberKeepsItsPartitionsWhenItChangesItsProtoc
   EXPECT_EQ(test.describe("g").members[0].member_id, "newest");
 }
 
+TEST_F(GroupMigrationTest, WhatWasDueInAGroupThatIsGoneDoesNotConcernTheNextOneOfItsName) {
+  consumer_joins("new", "instance");
+  JoinGroup back = classic_joining("newest");
+  back.instance_id = "instance";
+  EXPECT_EQ(test.join(back).value().error, ErrorCode::none);  // until it syncs, the group has a timer for it
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(test.join(classic_rejoining("newest")).value().error, ErrorCode::none);
+  EXPECT_EQ(consumer_joins("other").error, ErrorCode::none);
+  EXPECT_EQ(type_of_group(), "consumer");
+  const JoinAnswer again = test.join(classic_rejoining("newest")).value();
+  EXPECT_EQ(again.error, ErrorCode::none);
+  synced("newest", again.generation);
+  for (int i = 0; i < 15; ++i) {
+    test.advance(5s);
+    EXPECT_NE(test.heartbeat("g", {.member_id = "newest", .generation = again.generation}),
+              ErrorCode::unknown_member_id);
+    beat({.member_id = "other", .member_epoch = again.generation});
+  }
+  EXPECT_EQ(described().members.size(), 2U);
+}
+
 TEST_F(GroupMigrationTest, MembersThatWaitInAClassicGroupAreCalledToJoinTheOtherOne) {
   auto parked = test.join(classic_joining("waiting"));
   EXPECT_EQ(consumer_joins("new").error, ErrorCode::none);

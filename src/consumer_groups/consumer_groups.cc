@@ -123,6 +123,7 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
   if (timers == entry->second.timers.end()) return;
   if (timer.kind == TimerKind::rebalance) {
     timers->second.rebalance.reset();
+    log_info("groups", "member {} of group {} did not follow a rebalance in time", timer.member_id, timer.group_id);
     remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
     return;
   }
@@ -231,7 +232,9 @@ ErrorCode ConsumerGroups::delete_group(std::string_view group_id, CoordinatorOut
 }
 
 void ConsumerGroups::dissolve(const std::string& group_id, CoordinatorOutcome& outcome) {
-  const ConsumerGroup& group = *find(group_id);
+  Entry& entry = groups_.find(group_id)->second;
+  const ConsumerGroup& group = entry.group;
+  while (!entry.timers.empty()) stop_timers(entry, std::string(entry.timers.begin()->first));
   std::vector<CoordinatorRecord> tombstones;
   for (const auto& [member_id, member] : group.members()) {
     tombstones.push_back(current_assignment_record(group_id, member_id, nullptr));
