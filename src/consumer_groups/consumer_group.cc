@@ -101,19 +101,17 @@ std::optional<WallTimeMs> ConsumerGroup::empty_since() const {
 std::string_view ConsumerGroup::state() const {
   if (size_ == 0) return "Empty";
   if (epoch() > assignment_epoch()) return "Assigning";
-  const bool reached = std::ranges::all_of(members_, [&](const auto& entry) {
+  const bool reached = std::ranges::all_of(members(), [&](const auto& entry) {
     const ConsumerMember& member = entry.second;
-    return !member.subscription.has_value() ||
-           (member.current.has_value() && member.current->has_reached(assignment_epoch()));
+    return member.current.has_value() && member.current->has_reached(assignment_epoch());
   });
   return reached ? "Stable" : "Reconciling";
 }
 
 bool ConsumerGroup::is_settled() const {
-  return epoch() == assignment_epoch() && std::ranges::all_of(members_, [&](const auto& entry) {
-           const ConsumerMember& member = entry.second;
-           const bool is_there = member.subscription.has_value() && member.current.has_value();
-           return !is_there || member.current->epoch == kJoinEpoch || member.current->has_reached(assignment_epoch());
+  return epoch() == assignment_epoch() && std::ranges::all_of(members(), [&](const auto& entry) {
+           const auto& current = entry.second.current;
+           return !current.has_value() || current->epoch == kJoinEpoch || current->has_reached(assignment_epoch());
          });
 }
 

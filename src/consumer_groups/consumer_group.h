@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -113,8 +114,13 @@ class ConsumerGroup {
   // Everybody has what he should have. Who is just joining, and has not been told anything, does not count.
   bool is_settled() const;
 
-  // By id. Entries without a subscription are no members.
-  const Members& members() const { return members_; }
+  // By id, with entries that have records and no subscription, so that they are no members. Logs that we did not write
+  // may have such.
+  const Members& entries() const { return members_; }
+  // By id.
+  auto members() const {
+    return std::views::filter(members_, [](const auto& entry) { return entry.second.subscription.has_value(); });
+  }
   size_t size() const { return size_; }
   size_t classic_size() const { return classic_size_; }
   // Of what all members have said.

@@ -61,7 +61,6 @@ void ConsumerGroups::loaded(const CoordinatorTime& time) {
     entry.loaded_at = time.wall_ms;
     entry.unsettled_since = time.wall_ms;
     for (const auto& [member_id, member] : entry.group.members()) {
-      if (!member.subscription.has_value()) continue;
       restart_session(entry, group_id, member_id, time.now);
       if (member.current.has_value() && member.current->state == ReconciliationState::unrevoked) {
         restart_rebalance(entry, group_id, member_id, time.now);
@@ -176,7 +175,6 @@ DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const
   result.assignment_epoch = group->assignment_epoch();
   result.assignor = preferred_assignor(*group, settings_.assignors);
   for (const auto& [member_id, member] : group->members()) {
-    if (!member.subscription.has_value()) continue;
     const ConsumerSubscription& said = *member.subscription;
     const ConsumerMemberAssignment current = member.current.value_or(ConsumerMemberAssignment{});
     result.members.push_back({
@@ -236,7 +234,7 @@ void ConsumerGroups::dissolve(const std::string& group_id, CoordinatorOutcome& o
   const ConsumerGroup& group = entry.group;
   while (!entry.timers.empty()) stop_timers(entry, std::string(entry.timers.begin()->first));
   std::vector<CoordinatorRecord> tombstones;
-  for (const auto& [member_id, member] : group.members()) {
+  for (const auto& [member_id, member] : group.entries()) {
     tombstones.push_back(current_assignment_record(group_id, member_id, nullptr));
     tombstones.push_back(target_assignment_record(group_id, member_id, nullptr));
     tombstones.push_back(subscription_record(group_id, member_id, nullptr));

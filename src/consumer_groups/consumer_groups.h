@@ -61,6 +61,7 @@ class ConsumerGroups {
   LeaveAnswer leave_classic(const LeaveGroup& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Change of protocol. The group did not exist before; it does not exist afterwards.
+  // Whether the heartbeat will find room when the group has been adopted.
   Status check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
                         const ConsumerHeartbeat& request) const;
   void adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "consumer_groups/consumer_group_heartbeat_check.h"
 #include "consumer_groups/consumer_group_protocol.h"
 #include "consumer_groups/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_group_records.h"
@@ -20,9 +21,8 @@ bool fits_the_others(const ConsumerGroup& group, const JoinGroup& request) {
   if (request.protocol_type != kConsumerProtocolType) return false;
   return std::ranges::any_of(request.protocols, [&](const GroupProtocol& protocol) {
     return std::ranges::all_of(group.members(), [&](const auto& entry) {
-      const auto& said = entry.second.subscription;
-      if (!said.has_value() || !said->classic.has_value() || entry.first == request.member_id) return true;
-      return has_protocol(*said->classic, protocol.name);
+      const auto& classic = entry.second.subscription->classic;
+      return !classic.has_value() || entry.first == request.member_id || has_protocol(*classic, protocol.name);
     });
   });
 }
@@ -39,6 +39,12 @@ bool should_join_again(const ConsumerMember& member, const ConsumerGroup& group)
       return could_get_more(*member.current, member.target.value_or(PartitionSet{}), group);
   }
   return false;
+}
+
+// Whose place the heartbeat takes.
+bool is_of(const AdoptedGroup::Member& member, const ConsumerHeartbeat& request) {
+  return member.member_id == request.member_id ||
+         (request.instance_id.has_value() && member.subscription.instance_id == request.instance_id);
 }
 
 }  // namespace
@@ -211,11 +217,16 @@ ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const L
 
 Status ConsumerGroups::check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
                                       const ConsumerHeartbeat& request) const {
-  ConsumerSubscription said;
-  said.topics = request.subscribed_topics.value_or(std::vector<std::string>());
-  said.expression = request.subscribed_expression.value_or("");
-  size_t bytes = bytes_of(said);
-  for (const AdoptedGroup::Member& member : adopted.members) bytes += bytes_of(member.subscription);
+  size_t bytes = 0;
+  ConsumerSubscription before;
+  for (const AdoptedGroup::Member& member : adopted.members) {
+    if (is_of(member, request)) {
+      before = member.subscription;
+    } else {
+      bytes += bytes_of(member.subscription);
+    }
+  }
+  bytes += bytes_of(updated_subscription(std::move(before), request));
   if (bytes <= settings_.group_subscription_bytes_max) return {};
   return error(ErrorCode::group_max_size_reached, "the subscriptions of group {} would take {} bytes, and may have {}",
                group_id, bytes, settings_.group_subscription_bytes_max);
@@ -223,6 +234,8 @@ Status ConsumerGroups::check_adoption(const std::string& group_id, const Adopted
 
 void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
                            CoordinatorOutcome& outcome) {
+  emit(group_epoch_record(group_id, ConsumerGroupEpoch{.epoch = adopted.generation}), outcome);
+  emit(assignment_epoch_record(group_id, adopted.generation), outcome);
   for (const AdoptedGroup::Member& member : adopted.members) {
     emit(subscription_record(group_id, member.member_id, &member.subscription), outcome);
     emit(target_assignment_record(group_id, member.member_id, &member.assigned), outcome);
@@ -231,8 +244,6 @@ void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adop
     emit(current_assignment_record(group_id, member.member_id, &current), outcome);
     restart_session(groups_.find(group_id)->second, group_id, member.member_id, time.now);
   }
-  emit(assignment_epoch_record(group_id, adopted.generation), outcome);
-  emit(group_epoch_record(group_id, ConsumerGroupEpoch{.epoch = adopted.generation}), outcome);
 }
 
 }  // namespace naru

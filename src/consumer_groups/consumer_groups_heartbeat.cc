@@ -11,26 +11,6 @@
 namespace naru {
 namespace {
 
-std::vector<std::string> in_order(std::vector<std::string> names) {
-  std::ranges::sort(names);
-  const auto surplus = std::ranges::unique(names);
-  names.erase(surplus.begin(), surplus.end());
-  return names;
-}
-
-ConsumerSubscription updated_subscription(ConsumerSubscription said, const ConsumerHeartbeat& request) {
-  if (request.instance_id.has_value()) said.instance_id = request.instance_id;
-  if (request.rack_id.has_value()) said.rack_id = request.rack_id;
-  if (request.rebalance_timeout.has_value()) said.rebalance_timeout = *request.rebalance_timeout;
-  if (request.assignor.has_value()) said.assignor = request.assignor;
-  if (request.subscribed_topics.has_value()) said.topics = in_order(*request.subscribed_topics);
-  if (request.subscribed_expression.has_value()) said.expression = *request.subscribed_expression;
-  said.client_id = request.client_id;
-  said.client_host = request.client_host;
-  said.classic.reset();
-  return said;
-}
-
 bool changes_target(const ConsumerSubscription& before, const ConsumerSubscription& after) {
   return before.topics != after.topics || before.expression != after.expression || before.assignor != after.assignor;
 }
@@ -259,10 +239,10 @@ void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::s
 
 void ConsumerGroups::erase_member_records(const std::string& group_id, const std::string& member_id,
                                           CoordinatorOutcome& outcome) {
+  stop_timers(groups_.find(group_id)->second, member_id);
   emit(current_assignment_record(group_id, member_id, nullptr), outcome);
   emit(target_assignment_record(group_id, member_id, nullptr), outcome);
   emit(subscription_record(group_id, member_id, nullptr), outcome);
-  stop_timers(groups_.find(group_id)->second, member_id);
 }
 
 // The successor has the same to do, and begins with nothing in its hands.
@@ -283,6 +263,7 @@ void ConsumerGroups::remove_member(const std::string& group_id, const std::strin
                                    CoordinatorOutcome& outcome) {
   const std::string expression = find(group_id)->find(member_id)->subscription->expression;
   erase_member_records(group_id, member_id, outcome);
+  if (find(group_id) == nullptr) return;  // it had no epoch, which we never write
   drop_unused_expression(group_id, expression, outcome);
   bump_epoch(group_id, now, outcome);
   note_if_all_classic(group_id);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/consumer_group_testing.h"
 
 namespace naru {
@@ -584,6 +585,27 @@ TEST_F(ConsumerGroupsTest, DeletesOnlyEmptyGroupsAndLeavesNoRecord) {
   EXPECT_EQ(f.delete_group(), ErrorCode::none);
   EXPECT_EQ(f.groups().find("g"), nullptr);
   EXPECT_TRUE(compacted(f.log(), true).empty());
+}
+
+// Nobody writes such a log in one go; what is left of one that somebody else has written must not hurt.
+TEST(ConsumerGroups, AGroupWithoutEpochsGoesWithItsLastMember) {
+  for (const bool leaves : {false, true}) {
+    ConsumerGroups groups{ConsumerGroupSettings{}};
+    const ConsumerSubscription subscription{.topics = {"t"}, .rebalance_timeout = 60s};
+    const CoordinatorRecord record = subscription_record("g", "only", &subscription);
+    ASSERT_TRUE(groups.apply(record.key, record.value).ok());
+    CoordinatorTime time{MonotonicTime{} + 1h, 1'000'000};
+    groups.loaded(time);
+    CoordinatorOutcome outcome;
+    if (leaves) {
+      ConsumerHeartbeat goodbye{.group_id = "g", .member_id = "only", .member_epoch = kLeaveEpoch};
+      EXPECT_EQ(groups.heartbeat(goodbye, time, outcome).error, ErrorCode::none);
+    } else {
+      time.now += 1h;
+      groups.on_timer(time, outcome);
+    }
+    EXPECT_EQ(groups.find("g"), nullptr);
+  }
 }
 
 }  // namespace

@@ -118,12 +118,13 @@ void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const Co
     outcome.answer(std::move(reply), JoinAnswer{.error = refused, .member_id = std::move(request.member_id)});
     return;
   }
-  if (consumer != nullptr) consumer_.dissolve(request.group_id, outcome);
   if (group == nullptr) {
     group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
   }
   GroupStep now = step(time, outcome);
   join_classic_group(*group, std::move(request), std::move(reply), now);
+  // Whoever is refused, or sent away for an id, may never come back: since when it is empty has to be remembered.
+  if (consumer != nullptr && !group->members().empty()) consumer_.dissolve(group->id(), outcome);
   forget_if_bare(*group);
 }
 

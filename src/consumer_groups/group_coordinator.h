@@ -100,7 +100,8 @@ class GroupCoordinator final : public StateShard {
   GroupStore store_;
   // Every group that has a record or members; one that has only offsets is not here.
   std::map<std::string, ClassicGroup, std::less<>> classic_;
-  ConsumerGroups consumer_;  // a name is in one of the two at most
+  // A name is in one of the two at most; but an empty group stays here until the first classic member has joined.
+  ConsumerGroups consumer_;
   GroupTimers timers_{MonotonicTime{}};
   CoordinatorTime loaded_at_;
   bool has_warned_of_unknown_records_ = false;

@@ -48,8 +48,8 @@ Status GroupCoordinator::upgrade(ClassicGroup& group, const ConsumerHeartbeat& r
       return error(ErrorCode::group_id_not_found, "group {} is a classic one, and may not change that", group.id());
     }
     NARU_TRY_ASSIGN(adopted, adopted_classic_group(group, *consumer_.topics()));
-    NARU_TRY(consumer_.check_adoption(group.id(), adopted, request));
   }
+  NARU_TRY(consumer_.check_adoption(group.id(), adopted, request));
   const std::string group_id = group.id();
   GroupStep now = step(time, outcome);
   retire(group, now);
