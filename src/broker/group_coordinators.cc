@@ -136,7 +136,8 @@ void GroupCoordinators::tell_shards(const News& news) {
     shard->run(
         {.run = [news](StateShard& state, const CoordinatorTime& time,
                        CoordinatorOutcome& outcome) { news(static_cast<GroupCoordinator&>(state), time, outcome); },
-         .refuse = [](const Status&) {}});
+         .refuse = [](const Status&) {},
+         .is_news = true});
   }
 }
 

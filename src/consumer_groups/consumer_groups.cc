@@ -112,7 +112,10 @@ void ConsumerGroups::stop_timers(Entry& entry, const std::string& member_id) {
 }
 
 void ConsumerGroups::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  timers_.expire(time.now, [&](MemberTimer timer, MonotonicTime) { fire(timer, time, outcome); });
+  timers_.expire(time.now, [&](MemberTimer timer, MonotonicTime) {
+    fire(timer, time, outcome);
+    outcome.may_be_cut();
+  });
 }
 
 void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {

@@ -49,6 +49,7 @@ void ConsumerGroups::metadata_changed(SharedTopics topics, const CoordinatorTime
     if (is_affected && subscription_hash(entry.group, *topics_) != entry.group.metadata_hash()) {
       bump_epoch(group_id, time.wall_ms, outcome);
     }
+    outcome.may_be_cut();
   }
 }
 

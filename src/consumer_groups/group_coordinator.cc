@@ -48,7 +48,10 @@ void GroupCoordinator::loaded(const CoordinatorTime& time) {
 }
 
 void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) { expire_timer(timer, time, outcome); });
+  timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) {
+    expire_timer(timer, time, outcome);
+    outcome.may_be_cut();
+  });
   consumer_.on_timer(time, outcome);
   downgrade_where_due(time, outcome);
 }
@@ -298,7 +301,10 @@ void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const Coordin
     auto partitions = expired_offsets(offsets, holder_of(group_id), unread, settings_.offsets_retention, now);
     for (GroupPartition& partition : partitions) expired.push_back({group_id, std::move(partition)});
   }
-  for (const OffsetKey& key : expired) store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
+  for (const OffsetKey& key : expired) {
+    store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
+    outcome.may_be_cut();
+  }
   remove_empty_groups(outcome);
 }
 
@@ -309,11 +315,13 @@ void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
   }
   for (const std::string& id : empty) {
     store_.emit(group_record(id, nullptr), outcome);
+    outcome.may_be_cut();
     classic_.erase(id);
   }
   for (const ListedGroup& group : consumer_.list()) {
     const bool is_empty = consumer_.find(group.group_id)->size() == 0;
     if (is_empty && store_.offsets_of(group.group_id).empty()) consumer_.dissolve(group.group_id, outcome);
+    outcome.may_be_cut();
   }
 }
 

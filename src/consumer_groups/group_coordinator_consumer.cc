@@ -81,6 +81,7 @@ void GroupCoordinator::retire(ClassicGroup& group, GroupStep& step) {
 
 void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   for (const std::string& group_id : consumer_.take_all_classic()) {
+    outcome.may_be_cut();
     const ConsumerGroup* group = consumer_.find(group_id);
     const bool is_due = group != nullptr && group->size() > 0 && group->classic_size() == group->size();
     if (!is_due || !allows_downgrade(settings_.consumer.migration) || consumer_.topics() == nullptr) continue;
@@ -95,6 +96,7 @@ void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, Coordina
     GroupStep now = step(time, outcome);
     for (auto& [member_id, member] : placed.members()) renew_session(placed, member, now);
     rebalance_or_complete(placed, now);
+    outcome.may_be_cut();
   }
 }
 

@@ -198,6 +198,19 @@ TEST(GroupOffsets, OffsetsOfAGroupOfWorkersAreNotDeletedWhileItHasMembers) {
   EXPECT_EQ(test.delete_offsets("g", {kT0}).error, ErrorCode::non_empty_group);
 }
 
+TEST(GroupOffsets, ACommitThatIsTooLargeForABatchIsRefusedAsAWhole) {
+  TestCoordinator test({.commit_bytes_max = 10'000});
+  CommitOffsets request{.group_id = "g"};
+  for (int32_t i = 0; i < 4; ++i) {
+    request.entries.push_back(
+        {.partition = {"t", PartitionIndex(i)}, .offset = Offset(1), .metadata = std::string(3000, 'x')});
+  }
+  EXPECT_EQ(test.commit(request), std::vector<ErrorCode>(4, ErrorCode::offset_metadata_too_large));
+  EXPECT_TRUE(test.log.empty());
+  request.entries.pop_back();
+  EXPECT_EQ(test.commit(request), std::vector<ErrorCode>(3, ErrorCode::none));
+}
+
 TEST(GroupOffsets, ADeletedTopicsOffsetsGoInAllGroups) {
   TestCoordinator test;
   form_group(test, "g", {joining("g", "m1")});

@@ -21,7 +21,7 @@
 
 namespace naru {
 
-// Thread-safe, but for serve(), give_up() and stop(): one at a time.
+// Thread-safe, but for serve(), keep_only() and stop(): one at a time.
 class CoordinatorRuntime {
  public:
   struct Parts {
@@ -29,7 +29,7 @@ class CoordinatorRuntime {
     Scheduler& scheduler;
     MetricsRegistry& metrics;
   };
-  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single records are.
+  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single steps are.
   CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts, size_t batch_max_bytes);
 
   const std::string& topic() const { return topic_; }

@@ -1,6 +1,7 @@
 #include "coordinator_runtime/coordinator_shard.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -16,10 +17,12 @@
 namespace naru {
 namespace {
 
-// More than this waits for a batch only if the disk is in trouble.
+// More than this waits for a batch only if the disk is in trouble. Requests are refused then.
 constexpr size_t kGatheredMaxBytes = 16 << 20;
 // A disk that is full now is so for a while.
 constexpr Duration kReloadDelay = 1s;
+// Between one attempt to read a log and the next, after several in vain.
+constexpr Duration kReloadDelayMax = 30s;
 
 using Records = std::vector<CoordinatorRecord>;
 
@@ -34,21 +37,35 @@ size_t size_of(const Records& records) {
   return bytes;
 }
 
-// Steps one after the other, each in one batch if it fits.
-std::vector<Records> batches_of(std::vector<Records> steps, size_t max_bytes) {
+// The parts of a step that have to be in one batch each.
+std::vector<Records> parts_of(CoordinatorOutcome& outcome, size_t max_bytes) {
+  std::vector<Records> parts;
+  if (size_of(outcome.records) <= max_bytes) {
+    parts.push_back(std::move(outcome.records));
+    return parts;
+  }
+  outcome.cuts.push_back(outcome.records.size());
+  auto from = outcome.records.begin();
+  for (const size_t cut : outcome.cuts) {
+    const auto to = outcome.records.begin() + static_cast<ptrdiff_t>(cut);
+    if (from != to) parts.emplace_back(std::move_iterator(from), std::move_iterator(to));
+    from = to;
+  }
+  return parts;
+}
+
+// One after the other, as many in a batch as fit.
+std::vector<Records> batches_of(std::vector<Records> parts, size_t max_bytes) {
   std::vector<Records> batches(1);
   size_t bytes = 0;
-  const auto begin_batch = [&] {
-    if (!batches.back().empty()) batches.emplace_back();
-    bytes = 0;
-  };
-  for (Records& step : steps) {
-    if (bytes + size_of(step) > max_bytes) begin_batch();
-    for (CoordinatorRecord& record : step) {
-      if (bytes + size_of(record) > max_bytes) begin_batch();
-      bytes += size_of(record);
-      batches.back().push_back(std::move(record));
+  for (Records& part : parts) {
+    const size_t added = size_of(part);
+    if (!batches.back().empty() && bytes + added > max_bytes) {
+      batches.emplace_back();
+      bytes = 0;
     }
+    bytes += added;
+    std::ranges::move(part, std::back_inserter(batches.back()));
   }
   return batches;
 }
@@ -109,20 +126,35 @@ Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
 void CoordinatorShard::install(std::unique_ptr<StateShard> state, const Status& loaded) {
   if (stage_ == Stage::stopped) return;
   if (!loaded.ok()) {
-    services_.metrics.load_failures.add();
-    log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
-              partition_->identity().to_string(), loaded.to_string());
-    stage_ = Stage::unreadable;
+    could_not_load(loaded);
     return;
   }
+  failed_loads_ = 0;
   state_ = std::move(state);
   stage_ = Stage::serving;
   state_->loaded(time());
   decide([this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { factory_.loaded(*state_, time, outcome); });
 }
 
-void CoordinatorShard::load_later() {
-  timer_ = {services_.clock.now() + kReloadDelay, 0};
+void CoordinatorShard::could_not_load(const Status& why) {
+  if (why == ErrorCode::cancelled) return;  // stop() is about to say so itself
+  services_.metrics.load_failures.add();
+  // What the log says does not get better by reading it again; a disk or a process that is short of something may.
+  if (why == ErrorCode::corrupt_data || why == ErrorCode::unsupported_format) {
+    log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
+              partition_->identity().to_string(), why.to_string());
+    stage_ = Stage::unreadable;
+    return;
+  }
+  const Duration delay = std::min(kReloadDelay * (1 << std::min(failed_loads_++, 10)), kReloadDelayMax);
+  log_warn("coordinator", "{} cannot be read now, and will be read again in {} s: {}",
+           partition_->identity().to_string(), std::chrono::duration_cast<std::chrono::seconds>(delay).count(),
+           why.to_string());
+  load_later(delay);
+}
+
+void CoordinatorShard::load_later(Duration delay) {
+  timer_ = {services_.clock.now() + delay, 0};
   timer_->id = services_.scheduler.start_timer(timer_->deadline, [self = shared_from_this()] {
     self->strand_.run([self] {
       self->timer_.reset();
@@ -135,7 +167,10 @@ void CoordinatorShard::load_later() {
 
 void CoordinatorShard::run(Step step) {
   strand_.run([self = shared_from_this(), step = std::move(step)]() mutable {
-    const Status refused = self->why_not_serving();
+    Status refused = self->why_not_serving();
+    if (refused.ok() && !step.is_news && self->gathered_.bytes > kGatheredMaxBytes) {
+      refused = Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
+    }
     if (!refused.ok()) {
       step.refuse(refused);
       return;
@@ -156,8 +191,7 @@ Status CoordinatorShard::why_not_serving() const {
     case Stage::serving:
       break;
   }
-  if (gathered_.bytes <= kGatheredMaxBytes) return Status();
-  return Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
+  return Status();
 }
 
 template <class Decide>
@@ -169,12 +203,14 @@ void CoordinatorShard::decide(Decide&& decide) {
 }
 
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
-  if (outcome.records.empty() && gathered_.steps.empty() && !writing_) {
+  if (outcome.records.empty() && gathered_.parts.empty() && !writing_) {
     tell(std::move(outcome.replies), Status());
     return;
   }
   gathered_.bytes += size_of(outcome.records);
-  if (!outcome.records.empty()) gathered_.steps.push_back(std::move(outcome.records));
+  if (!outcome.records.empty()) {
+    std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
+  }
   std::ranges::move(outcome.replies, std::back_inserter(gathered_.replies));
   if (!writing_) write_gathered();
 }
@@ -183,17 +219,17 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
 
 void CoordinatorShard::write_gathered() {
   Gathered gathered = std::exchange(gathered_, {});
-  if (gathered.steps.empty()) {
+  if (gathered.parts.empty()) {
     tell(std::move(gathered.replies), Status());
     return;
   }
   writing_ = std::move(gathered.replies);
-  services_.tasks.spawn(write(shared_from_this(), std::move(gathered.steps)));
+  services_.tasks.spawn(write(shared_from_this(), std::move(gathered.parts)));
 }
 
-Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> steps) {
+Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> parts) {
   const MonotonicTime begun = services_.clock.now();
-  const std::vector<Records> batches = batches_of(std::move(steps), services_.batch_max_bytes);
+  const std::vector<Records> batches = batches_of(std::move(parts), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
   for (size_t i = 0; i < batches.size(); ++i) {
     auto request = append_request(batches[i], services_.clock.wall_now_ms());
@@ -232,7 +268,7 @@ void CoordinatorShard::written(const Status& status) {
   abandon_state(reason);
   if (stage_ == Stage::stopped) return;
   stage_ = Stage::loading;
-  load_later();
+  load_later(kReloadDelay);
 }
 
 void CoordinatorShard::abandon_state(const Status& reason) {

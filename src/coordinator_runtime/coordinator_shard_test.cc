@@ -132,6 +132,16 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
     world.run_for(1ms);
   }
 
+  uint64_t metric(std::string_view name) const {
+    const std::string text = metrics.back().render_prometheus();
+    const std::string line = "\n" + std::string(name) + "{topic=\"t\"} ";
+    const size_t found = text.find(line);
+    EXPECT_NE(found, std::string::npos) << name;
+    return found == std::string::npos ? 0 : std::stoull(text.substr(found + line.size()));
+  }
+  uint64_t batches() const { return metric("naru_coordinator_write_records_count"); }
+  uint64_t load_failures() const { return metric("naru_coordinator_load_failures_total"); }
+
   SimulatedWorld world{1};
   SimulatedNode& node = world.add_node("broker");
   std::unique_ptr<SimulatedProcess> process = node.start();
@@ -184,7 +194,7 @@ TEST_F(CoordinatorShardTest, StepsThatComeDuringASyncShareTheNextOne) {
   for (int i = 1; i <= 100; ++i) EXPECT_EQ(others[static_cast<size_t>(i) - 1]->text(), std::to_string(i));
 }
 
-TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatches) {
+TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherAreSpreadOverBatches) {
   open_and_load();
   const auto first = say("first", "1");
   std::vector<std::shared_ptr<Answer>> others;
@@ -194,10 +204,50 @@ TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatche
   sync();
   for (const auto& other : others) EXPECT_EQ(other->text(), std::string(4000, 'x'));
   EXPECT_EQ(large->text().size(), 3 * kBatchMaxBytes);
+  EXPECT_EQ(batches(), 1U + 3 + 1);
   stop();
   open_and_load();
   EXPECT_EQ(look("word4")->text(), std::string(4000, 'x'));
   EXPECT_EQ(look("large")->text().size(), 3 * kBatchMaxBytes);
+}
+
+TEST_F(CoordinatorShardTest, AStepIsOneBatchHoweverLargeUnlessItMayBeCut) {
+  open_and_load();
+  for (const bool may_be_cut : {false, true}) {
+    const uint64_t before = batches();
+    const auto answer =
+        step([may_be_cut](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+          for (int i = 0; i < 5; ++i) {
+            words.say("word" + std::to_string(i), std::string(6000, 'x'), [](const auto&) {}, outcome);
+            if (may_be_cut && i % 2 == 1) outcome.may_be_cut();
+          }
+          outcome.answer<std::string>(std::move(reply), "done");
+        });
+    sync();
+    EXPECT_EQ(answer->text(), "done");
+    EXPECT_EQ(batches() - before, may_be_cut ? 3U : 1U);
+  }
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("word4")->text(), std::string(6000, 'x'));
+}
+
+TEST_F(CoordinatorShardTest, WhenTooMuchWaitsForTheDiskRequestsAreRefusedAndNewsIsHeard) {
+  open_and_load();
+  say("first", "1");
+  const auto large = say("large", std::string(17 << 20, 'x'));
+  EXPECT_EQ(say("a", "1")->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_NOT_AVAILABLE");
+  bool was_heard = false;
+  shard->run({.run = [&was_heard](StateShard&, const CoordinatorTime&, CoordinatorOutcome&) { was_heard = true; },
+              .refuse = [](const Status&) {},
+              .is_news = true});
+  EXPECT_TRUE(was_heard);
+  sync();
+  EXPECT_EQ(look("first")->text(), "(nothing)") << "it may be asked again, and waits for what came before";
+  sync();
+  EXPECT_EQ(large->text().size(), size_t{17} << 20);
+  EXPECT_EQ(look("first")->text(), "1");
 }
 
 TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {
@@ -277,6 +327,36 @@ TEST_F(CoordinatorShardTest, ALogThatCannotBeUnderstoodIsNotServed) {
   stop();
   open_and_load();
   EXPECT_EQ(look("a")->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(load_failures(), 1U);
+  world.run_for(1h);
+  EXPECT_EQ(load_failures(), 1U) << "it is not read again";
+}
+
+TEST_F(CoordinatorShardTest, ALogThatCannotBeReadNowIsReadAgain) {
+  open_and_load();
+  say("a", "1");
+  sync();
+  stop();
+  open();
+  node.disk().set_fault_rate(FileOperation::read, 1);
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  EXPECT_EQ(load_failures(), 4U) << "at 0, 1, 3 and 7 seconds";
+  node.disk().clear_faults();
+  world.run_for(30s);
+  EXPECT_EQ(look("a")->text(), "1");
+}
+
+TEST_F(CoordinatorShardTest, OneThatIsStoppedWhileItLoadsHasNotFailed) {
+  open_and_load();
+  say("a", "1");
+  sync();
+  stop();
+  open();
+  world.run_task(runtime->stop());
+  EXPECT_EQ(load_failures(), 0U);
+  EXPECT_EQ(look("a")->text(), "NOT_COORDINATOR");
+  runtime.reset();
 }
 
 }  // namespace

@@ -26,15 +26,22 @@ Status apply_batch(BytesView batch, StateShard& shard) {
   return records.status();
 }
 
+// Whatever is wrong with bytes that could be read is wrong with them tomorrow.
+Status as_damage(const Status& wrong) {
+  if (wrong.ok() || wrong == ErrorCode::unsupported_format) return wrong;
+  return Status(ErrorCode::corrupt_data, wrong.message());
+}
+
 Status apply_slice(const LogSlice& slice, StateShard& shard, Bytes& buffer) {
   buffer.resize(slice.bytes);
   NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(slice.position, buffer));
   if (got != buffer.size()) return error(ErrorCode::corrupt_data, "{} is too short", slice.file->path());
   for (BytesView rest = buffer; !rest.empty();) {
-    NARU_TRY_ASSIGN(const size_t size, parse_batch_size(rest));
-    if (size > rest.size()) return error(ErrorCode::corrupt_message, "a batch is longer than what was read of it");
-    NARU_TRY(apply_batch(rest.first(size), shard));
-    rest = rest.subspan(size);
+    const auto size = parse_batch_size(rest);
+    if (!size.has_value()) return as_damage(size.error());
+    if (*size > rest.size()) return error(ErrorCode::corrupt_data, "a batch is longer than what was read of it");
+    NARU_TRY(as_damage(apply_batch(rest.first(*size), shard)));
+    rest = rest.subspan(*size);
   }
   return Status();
 }

@@ -12,7 +12,8 @@
 
 namespace naru {
 
-// Applies every record that is committed when it begins, on workers. cancelled: somebody cancelled the token.
+// Applies every record that is committed when it begins, on workers. cancelled: somebody cancelled the token;
+// corrupt_data, unsupported_format: the log cannot be understood. Everything else may be better next time.
 Task<Status> load_shard(std::shared_ptr<Partition> partition, StateShard& shard, Scheduler& scheduler,
                         CancelToken stopped);
 
