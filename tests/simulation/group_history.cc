@@ -22,7 +22,14 @@ void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) 
   // A group that has neither members nor offsets is forgotten, and counts from one when it comes back.
   const bool may_be_a_new_group = claim.generation == 1 && !groups_with_offsets_.contains(claim.group);
   newest = may_be_a_new_group ? 1 : std::max(newest, claim.generation);
-  owners_[{claim.group, claim.generation, partition}] = claim.member;
+  const auto [owner, is_first] = owners_.try_emplace({claim.group, claim.generation, partition});
+  const bool is_same =
+      owner->second.member == claim.member || (claim.instance && owner->second.instance == claim.instance);
+  if (!is_first && !is_same && claim.generation > 0 && !may_be_a_new_group) {
+    violated(fmt::format("{} got {} in generation {}, although {} has it", claim.member, name_of(partition),
+                         claim.generation, owner->second.member));
+  }
+  owner->second = {claim.member, claim.instance};
 }
 
 GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName& partition) const {
@@ -31,7 +38,7 @@ GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName&
     known.newest_generation = newest->second;
   }
   if (const auto owner = owners_.find({claim.group, claim.generation, partition}); owner != owners_.end()) {
-    known.owner = owner->second;
+    known.owner = owner->second.member;
   }
   if (const auto at = positions_.find({claim.group, partition}); at != positions_.end()) {
     known.acknowledged = at->second.acknowledged;

@@ -22,7 +22,8 @@ class GroupHistory {
     std::string group;
     std::string member;
     int32_t generation = -1;
-    bool is_past = false;  // the member knows that its own generation is a later one
+    bool is_past = false;                                // the member knows that its own generation is a later one
+    std::optional<std::string> instance = std::nullopt;  // of a static member, whose id may change in a generation
   };
   // What was known when a request was sent; a later answer is compared with it.
   struct Known {
@@ -31,7 +32,8 @@ class GroupHistory {
     Offset acknowledged{-1};
   };
 
-  // The coordinator gave this partition to this member.
+  // The coordinator gave this partition to this member. In a generation that all members share, nobody else may have
+  // it.
   void assigned(const Claim& claim, const PartitionName& partition);
   Known known(const Claim& claim, const PartitionName& partition) const;
   // From here on the offset may be the committed one.
@@ -54,10 +56,14 @@ class GroupHistory {
     Offset acknowledged{-1};
     Offset attempted{-1};
   };
+  struct Owner {
+    std::string member;
+    std::optional<std::string> instance;
+  };
   void violated(std::string sentence);
 
   std::map<std::string, int32_t> newest_generation_;
-  std::map<std::tuple<std::string, int32_t, PartitionName>, std::string> owners_;
+  std::map<std::tuple<std::string, int32_t, PartitionName>, Owner> owners_;
   std::map<std::pair<std::string, PartitionName>, Position> positions_;
   std::set<std::string> groups_with_offsets_;
   size_t assignments_ = 0;

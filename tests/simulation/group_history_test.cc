@@ -35,6 +35,21 @@ TEST_F(GroupHistoryTest, ObjectsToACommitOfAFormerOwner) {
   EXPECT_EQ(violation(), "first committed 5 in t-0, although second had taken it over in generation 1");
 }
 
+TEST_F(GroupHistoryTest, ObjectsToAPartitionThatTwoHaveInOneGeneration) {
+  history.assigned({"g", "first", 2}, kGroupPartition);
+  history.assigned({"g", "first", 2}, kGroupPartition);
+  history.assigned({"g", "first", 3}, kGroupPartition);
+  EXPECT_EQ(violation(), "");
+  history.assigned({"g", "second", 3}, kGroupPartition);
+  EXPECT_EQ(violation(), "second got t-0 in generation 3, although first has it");
+}
+
+TEST_F(GroupHistoryTest, LetsAStaticMemberComeBackUnderAnotherId) {
+  history.assigned({"g", "first", 2, false, "instance"}, kGroupPartition);
+  history.assigned({"g", "second", 2, false, "instance"}, kGroupPartition);
+  EXPECT_EQ(violation(), "");
+}
+
 TEST_F(GroupHistoryTest, ObjectsToACommitOfAFormerGeneration) {
   history.assigned(kFirstMember, kGroupPartition);
   history.assigned({"g", "first", 2}, kGroupPartition);

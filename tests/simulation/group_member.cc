@@ -260,8 +260,8 @@ GroupMember::Next GroupMember::after(ErrorCode error) {
 }
 
 Task<ErrorCode> GroupMember::check_offsets(GroupContext context, std::string group) {
-  ErrorCode error = ErrorCode::none;
   for (const PartitionName& partition : context.partitions) {
+    ErrorCode error = ErrorCode::network_exception;
     for (int tries = 0; tries < kMaxTries; ++tries) {
       ignore(co_await sleep_until(context.seams.scheduler, context.seams.clock.now() + 100ms));
       auto client = co_await KafkaClient::connect(context.seams, context.broker);
@@ -276,9 +276,9 @@ Task<ErrorCode> GroupMember::check_offsets(GroupContext context, std::string gro
       context.history.fetched(group, partition, fetched_offset(*fetched), known);
       break;
     }
-    if (error != ErrorCode::none) break;
+    if (error != ErrorCode::none) co_return error;
   }
-  co_return error;
+  co_return ErrorCode::none;
 }
 
 }  // namespace naru::simulation

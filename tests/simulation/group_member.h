@@ -44,7 +44,8 @@ class GroupMember {
   // Until the run stops, or its life does.
   Task<void> run();
 
-  // What the group has committed, asked of a healed broker; the error of the last try when there is no answer.
+  // What the group has committed, asked of a healed broker; the error of the last try when there is no
+  // answer, network_exception when nobody could be asked.
   static Task<ErrorCode> check_offsets(GroupContext context, std::string group);
 
  private:
@@ -77,7 +78,7 @@ class GroupMember {
   }
   std::vector<PartitionName> kept_partitions() const;
   GroupHistory::Claim claim(int32_t generation) const {
-    return {group_, member_id_, kind_.has_epochs ? 0 : generation, generation < generation_};
+    return {group_, member_id_, kind_.has_epochs ? 0 : generation, generation < generation_, instance_id_};
   }
 
   GroupContext context_;
