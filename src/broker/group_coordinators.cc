@@ -30,38 +30,46 @@ NewTopic offsets_topic(const GroupsConfig& config) {
 // How old the metrics of groups may be.
 constexpr Duration kLagInterval = 10s;
 
+bool topic_of_today(const MetadataImage& image, std::string_view name, const CommittedOffset& committed) {
+  const TopicMetadata* topic = image.find_topic(name);
+  return topic != nullptr && committed.belongs_to(topic->id);
+}
+
 // Only which topics exist: nothing expires by it but what belongs to topics that are gone.
+// The image has to be the newest when the shard is asked: offsets are committed for the topics of the newest one.
 class KnownTopics final : public UnreadRecords {
  public:
   explicit KnownTopics(MetadataImagePtr image) : image_(std::move(image)) {}
   bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return true; }
-  bool topic_exists(std::string_view topic) const override { return image_->find_topic(topic) != nullptr; }
+  bool topic_exists(std::string_view name, const CommittedOffset& committed) const override {
+    return topic_of_today(*image_, name, committed);
+  }
 
  private:
   const MetadataImagePtr image_;
 };
 
 // Where the logs on this broker began and ended a moment ago.
+using LogEnds = std::map<TopicIdPartition, std::pair<Offset, Offset>>;
+
 class KnownEnds final : public UnreadRecords {
  public:
-  explicit KnownEnds(MetadataImagePtr image) : topics_(std::move(image)) {}
-
-  void add(const PartitionIdentity& identity, const PartitionView& view) {
-    ends_.insert_or_assign(GroupPartition{identity.topic, identity.index},
-                           std::pair(view.log_start_offset, view.high_watermark));
-  }
+  KnownEnds(MetadataImagePtr image, const LogEnds& ends) : image_(std::move(image)), ends_(ends) {}
 
   bool has_unread(const GroupPartition& partition, const CommittedOffset& committed) const override {
-    const auto found = ends_.find(partition);
+    const TopicMetadata* topic = image_->find_topic(partition.topic);
+    const auto found = topic != nullptr ? ends_.find({topic->id, partition.partition}) : ends_.end();
     if (found == ends_.end()) return true;
     const auto [start, end] = found->second;
     return std::max(start, committed.offset) < end;
   }
-  bool topic_exists(std::string_view topic) const override { return topics_.topic_exists(topic); }
+  bool topic_exists(std::string_view name, const CommittedOffset& committed) const override {
+    return topic_of_today(*image_, name, committed);
+  }
 
  private:
-  KnownTopics topics_;
-  std::map<GroupPartition, std::pair<Offset, Offset>> ends_;
+  const MetadataImagePtr image_;
+  const LogEnds& ends_;
 };
 
 }  // namespace
@@ -142,9 +150,9 @@ void GroupCoordinators::tell_shards(const News& news) {
 }
 
 void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
-  std::vector<std::string> gone;
+  std::vector<FormerTopic> gone;
   for (const TopicMetadataPtr& topic : followed_->topics()) {
-    if (image.find_topic(topic->id) == nullptr) gone.push_back(topic->name);
+    if (image.find_topic(topic->id) == nullptr) gone.push_back({topic->name, topic->id});
   }
   if (gone.empty()) return;
   // A shard that is being loaded looks for topics that are gone when that is done.
@@ -153,7 +161,7 @@ void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
   });
 }
 
-// --- Expiry ----------------------------------------------------------------------------------------------------------
+// --- Life -----------------------------------------------------------------------------------------------------------
 
 Task<void> GroupCoordinators::start() {
   {
@@ -172,6 +180,8 @@ Task<void> GroupCoordinators::stop() {
   stopped_ = true;
   co_await runtime_.stop();
 }
+
+// --- Expiry ----------------------------------------------------------------------------------------------------------
 
 Task<void> GroupCoordinators::expire_offsets_from_time_to_time() {
   const CancelToken stopped = background_.token();
@@ -195,13 +205,16 @@ Task<void> GroupCoordinators::measure_lag_from_time_to_time() {
 Task<void> GroupCoordinators::expire_offsets() {
   if (runtime_.shards().empty()) co_return;
   co_await to_worker(seams_.scheduler);  // thousands of partitions take a while
-  const auto ends = std::make_shared<KnownEnds>(metadata_.current());
+  const auto ends = std::make_shared<LogEnds>();
   for (const auto& partition : hosted_.all()) {
     const PartitionView view = co_await partition->look(kNoLeaderEpoch);
-    if (view.status.ok()) ends->add(partition->identity(), view);
+    const PartitionIdentity& identity = partition->identity();
+    if (view.status.ok())
+      ends->insert_or_assign({identity.topic_id, identity.index},
+                             std::pair(view.log_start_offset, view.high_watermark));
   }
-  tell_shards([ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-    groups.expire_offsets(*ends, time, outcome);
+  tell_shards([this, ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+    groups.expire_offsets(KnownEnds(metadata_.current(), *ends), time, outcome);
   });
 }
 

@@ -22,7 +22,7 @@ class GroupCoordinatorsTest : public testing::Test {
     partition_ =
         open_test_partition(node_.disk(), open_files_, {seams.clock, seams.scheduler, durability_, unsynced_logs_},
                             {{"cleanup.policy", "compact"}});
-    append_offset_of_a_topic_that_is_gone();
+    append_offset({"gone", PartitionIndex(0)}, Uuid{});
     hosted_.add(partition_->identity(), {.partition = partition_, .log_dir = "/"});
     NewTopic offsets{.name = std::string(kOffsetsTopic),
                      .partition_count = 1,
@@ -39,9 +39,9 @@ class GroupCoordinatorsTest : public testing::Test {
     world_.run_task(groups_.stop());
   }
 
-  void append_offset_of_a_topic_that_is_gone() {
-    const CommittedOffset committed{.offset = Offset(5), .committed_at = 1000};
-    const CoordinatorRecord record = offset_record("g", {"gone", PartitionIndex(0)}, &committed);
+  void append_offset(const GroupPartition& at, const Uuid& topic_id) {
+    const CommittedOffset committed{.offset = Offset(5), .committed_at = 1000, .topic_id = topic_id};
+    const CoordinatorRecord record = offset_record("g", at, &committed);
     BatchBuilder builder;
     builder.add({.timestamp = 1000, .key = BytesView(record.key), .value = BytesView(*record.value), .headers = {}});
     SharedBytes batch(builder.build().value());
@@ -55,6 +55,14 @@ class GroupCoordinatorsTest : public testing::Test {
   void publish() {
     world_.run_task(publisher_.publish(*bench_.rebuild()));
     world_.run_for(1s);
+  }
+
+  Task<void> fetch(std::vector<FetchedOffset>& offsets) {
+    const auto answer = co_await groups_.ask<FetchOffsetsAnswer>(
+        "g",
+        [](GroupCoordinator& groups, Reply<FetchOffsetsAnswer> reply, const CoordinatorTime& time,
+           CoordinatorOutcome& outcome) { groups.fetch_offsets({.group_id = "g"}, std::move(reply), time, outcome); });
+    if (answer) offsets = answer->offsets;
   }
 
   SimulatedWorld world_{1};
@@ -86,6 +94,23 @@ TEST_F(GroupCoordinatorsTest, TheStartServesWhatThereIsWithoutAnotherChange) {
   EXPECT_EQ(groups_.shards().size(), 1U);
   EXPECT_EQ(partition_->log().end_offset(), Offset(2)) << "the tombstone";
   EXPECT_EQ(durability_.asked, 1);
+}
+
+TEST_F(GroupCoordinatorsTest, TheOffsetOfAFormerTopicOfTheSameNameGoesWhenItsShardIsLoaded) {
+  const GroupPartition of_former{std::string(kOffsetsTopic), PartitionIndex(0)};
+  const GroupPartition of_todays{std::string(kOffsetsTopic), PartitionIndex(1)};
+  append_offset(of_former, Uuid{7, 7});
+  append_offset(of_todays, partition_->identity().topic_id);
+  publish();
+  world_.run_task(groups_.start());
+  world_.run_for(1s);
+  durability_.sync();
+  durability_.asked = 0;
+  world_.run_for(1s);
+  std::vector<FetchedOffset> fetched;
+  world_.run_task(fetch(fetched));
+  ASSERT_EQ(fetched.size(), 1U);
+  EXPECT_EQ(fetched[0].partition, of_todays);
 }
 
 }  // namespace

@@ -103,12 +103,10 @@ class ConsumerGroup {
   // No record is left: the group does not exist.
   bool is_gone() const;
 
-  bool has_epoch() const { return epoch_.has_value(); }
   int32_t epoch() const { return epoch_.has_value() ? epoch_->epoch : 0; }
   int64_t metadata_hash() const { return epoch_.has_value() ? epoch_->metadata_hash : 0; }
   // None: it has members, or its records do not tell.
   std::optional<WallTimeMs> empty_since() const;
-  bool has_assignment_epoch() const { return assignment_epoch_.has_value(); }
   int32_t assignment_epoch() const { return assignment_epoch_.value_or(0); }
   std::string_view state() const;  // Kafka's words
   // Everybody has what he should have. Who is just joining, and has not been told anything, does not count.

@@ -462,11 +462,25 @@ TEST_F(GroupMigrationTest, OffsetsOfGroupsOfTheConsumerProtocolAreCheckedListedA
   EXPECT_TRUE(compacted(test.log, true).empty());
 }
 
+TEST_F(GroupMigrationTest, ADeletedGroupLeavesNoRecord) {
+  ConsumerHeartbeat request{.member_id = "new"};
+  request.rebalance_timeout = 60s;
+  request.subscribed_topics = {"t"};
+  request.subscribed_expression = "x.*";
+  request.owned.emplace();
+  EXPECT_EQ(beat(request).error, ErrorCode::none);
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::non_empty_group);
+  beat({.member_id = "new", .member_epoch = kLeaveEpoch});
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::none);
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::group_id_not_found);
+  EXPECT_TRUE(compacted(test.log, true).empty());
+}
+
 TEST_F(GroupMigrationTest, AnEmptyGroupOfTheConsumerProtocolWithoutOffsetsIsForgotten) {
   class NothingUnread final : public UnreadRecords {
    public:
     bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return false; }
-    bool topic_exists(std::string_view) const override { return true; }
+    bool topic_exists(std::string_view, const CommittedOffset&) const override { return true; }
   };
   const auto joined = consumer_joins("new");
   commit("new", joined.member_epoch, true);

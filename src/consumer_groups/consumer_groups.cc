@@ -199,11 +199,10 @@ DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const
 }
 
 ErrorCode ConsumerGroups::check_commit(const CommitOffsets& request) const {
-  const ConsumerGroup* group = find(request.group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
+  const ConsumerGroup& group = *find(request.group_id);
   // Nobody is disturbed: administrators set offsets like this.
-  if (request.member.generation < 0 && group->size() == 0) return ErrorCode::none;
-  const ConsumerMember* member = group->find(request.member.member_id);
+  if (request.member.generation < 0 && group.size() == 0) return ErrorCode::none;
+  const ConsumerMember* member = group.find(request.member.member_id);
   if (member == nullptr) return ErrorCode::unknown_member_id;
   if (!member->subscription->classic.has_value() && !request.knows_member_epochs) return ErrorCode::unsupported_version;
   return epoch_error(*member, request.member.generation);
@@ -211,9 +210,7 @@ ErrorCode ConsumerGroups::check_commit(const CommitOffsets& request) const {
 
 ErrorCode ConsumerGroups::check_fetch(const FetchOffsets& request) const {
   if (!request.member_id.has_value() && request.member_epoch < 0) return ErrorCode::none;
-  const ConsumerGroup* group = find(request.group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
-  const ConsumerMember* member = group->find(request.member_id.value_or(""));
+  const ConsumerMember* member = find(request.group_id)->find(request.member_id.value_or(""));
   if (member == nullptr) return ErrorCode::unknown_member_id;
   return epoch_error(*member, request.member_epoch);
 }
@@ -222,14 +219,6 @@ std::map<std::string, ConsumerGroup> ConsumerGroups::durable_state() const {
   std::map<std::string, ConsumerGroup> state;
   for (const auto& [group_id, entry] : groups_) state.emplace(group_id, entry.group);
   return state;
-}
-
-ErrorCode ConsumerGroups::delete_group(std::string_view group_id, CoordinatorOutcome& outcome) {
-  const ConsumerGroup* group = find(group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
-  if (group->size() > 0) return ErrorCode::non_empty_group;
-  dissolve(std::string(group_id), outcome);
-  return ErrorCode::none;
 }
 
 void ConsumerGroups::dissolve(const std::string& group_id, CoordinatorOutcome& outcome) {

@@ -50,8 +50,6 @@ class ConsumerGroups {
   // What is wrong with a heartbeat of somebody who joins, whatever the group looks like.
   Status check_join(const ConsumerHeartbeat& request) const;
   DescribedConsumerGroup describe(std::string_view group_id) const;
-  // NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, or it is gone.
-  ErrorCode delete_group(std::string_view group_id, CoordinatorOutcome& outcome);
 
   // Members of the classic protocol in a group of the consumer protocol; the group exists. Nobody has to wait: whoever
   // joins gets what is free at once, and is called to join again when there is more.
@@ -70,7 +68,7 @@ class ConsumerGroups {
   // Groups whose last member of the consumer protocol has gone since the last call, and that have others.
   std::set<std::string> take_all_classic() { return std::exchange(all_classic_, {}); }
 
-  // Whether offsets may be committed, or fetched, in the name of that member.
+  // Whether offsets may be committed, or fetched, in the name of that member. The group exists.
   ErrorCode check_commit(const CommitOffsets& request) const;
   ErrorCode check_fetch(const FetchOffsets& request) const;
 

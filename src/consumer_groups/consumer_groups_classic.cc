@@ -8,6 +8,7 @@
 #include "consumer_groups/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/consumer_groups.h"
+#include "foundation/log.h"
 
 namespace naru {
 namespace {
@@ -209,6 +210,7 @@ ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const L
   const ConsumerMember* member = group.find(member_id);
   if (member == nullptr) return ErrorCode::unknown_member_id;
   if (!is_removed && !member->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
+  log_info("groups", "member {} leaves group {}: {}", member_id, group_id, reason_of(leaver));
   remove_member(group_id, member_id, now, outcome);
   return ErrorCode::none;
 }

@@ -38,7 +38,7 @@ ConsumerHeartbeatAnswer ConsumerGroups::heartbeat(const ConsumerHeartbeat& reque
                                                   CoordinatorOutcome& outcome) {
   auto answer = try_heartbeat(request, time, outcome);
   if (answer.has_value()) return std::move(*answer);
-  return {.error = answer.error().code(), .message = answer.error().message(), .member_id = request.member_id};
+  return {.error = answer.error().code(), .message = answer.error().message()};
 }
 
 Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHeartbeat& request,

@@ -575,18 +575,6 @@ TEST_F(ConsumerGroupsTest, AStaticMemberThatIsAwayForAWhileUnsettlesItsGroup) {
   EXPECT_EQ(f.groups().describe("g").state_since, f.wall_ms());
 }
 
-TEST_F(ConsumerGroupsTest, DeletesOnlyEmptyGroupsAndLeavesNoRecord) {
-  EXPECT_EQ(f.delete_group(), ErrorCode::group_id_not_found);
-  ConsumerHeartbeat request = f.joining("a", {"t"});
-  request.subscribed_expression = "x.*";
-  f.heartbeat(request);
-  EXPECT_EQ(f.delete_group(), ErrorCode::non_empty_group);
-  f.heartbeat(f.beat("a", kLeaveEpoch));
-  EXPECT_EQ(f.delete_group(), ErrorCode::none);
-  EXPECT_EQ(f.groups().find("g"), nullptr);
-  EXPECT_TRUE(compacted(f.log(), true).empty());
-}
-
 // Nobody writes such a log in one go; what is left of one that somebody else has written must not hurt.
 TEST(ConsumerGroups, AGroupWithoutEpochsGoesWithItsLastMember) {
   for (const bool leaves : {false, true}) {

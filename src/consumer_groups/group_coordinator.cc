@@ -186,7 +186,8 @@ ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const 
   if (consumer_.find(request.group_id) != nullptr) return consumer_.check_commit(request);
   if (request.member.generation < 0) return ErrorCode::none;
   // Nobody is in it, or it does not exist: whoever remembers a generation has to join again.
-  return store_.knows_group(request.group_id) ? ErrorCode::unknown_member_id : ErrorCode::illegal_generation;
+  if (store_.knows_group(request.group_id)) return ErrorCode::unknown_member_id;
+  return request.knows_member_epochs ? ErrorCode::group_id_not_found : ErrorCode::illegal_generation;
 }
 
 void GroupCoordinator::commit_offsets(CommitOffsets request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
@@ -269,10 +270,10 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
   outcome.answer(std::move(reply), answer);
 }
 
-void GroupCoordinator::topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time,
+void GroupCoordinator::topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time,
                                       CoordinatorOutcome& outcome) {
   GroupStep now = step(time, outcome);
-  remove_offsets_of_topics(names, now);
+  remove_offsets_of_topics(topics, now);
 }
 
 OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {

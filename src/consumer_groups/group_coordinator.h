@@ -70,7 +70,7 @@ class GroupCoordinator final : public StateShard {
   // What the broker tells: which topics there are (consumer_heartbeat() works from the first call on), topics that are
   // gone, and that it is time to look for offsets nobody needs any more.
   void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
-  void topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // All that records have said so far: a shard that has applied the same records has the same.

@@ -14,9 +14,7 @@ void GroupCoordinator::consumer_heartbeat(ConsumerHeartbeat request, Reply<Consu
                                           const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   if (ClassicGroup* classic = find_classic(request.group_id)) {
     if (const Status refused = upgrade(*classic, request, time, outcome); !refused.ok()) {
-      outcome.answer(std::move(reply), ConsumerHeartbeatAnswer{.error = refused.code(),
-                                                               .message = refused.message(),
-                                                               .member_id = std::move(request.member_id)});
+      outcome.answer(std::move(reply), ConsumerHeartbeatAnswer{.error = refused.code(), .message = refused.message()});
       return;
     }
   }

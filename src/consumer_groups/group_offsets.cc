@@ -106,13 +106,13 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
   return answer;
 }
 
-void remove_offsets_of_topics(const std::vector<std::string>& topics, GroupStep& step) {
+void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step) {
   std::vector<OffsetKey> gone;
   for (const auto& [group_id, offsets] : step.store.all().offsets) {
-    for (const std::string& topic : topics) {
+    for (const auto& [topic, topic_id] : topics) {
       const GroupPartition first{topic, PartitionIndex(std::numeric_limits<int32_t>::min())};
       for (auto each = offsets.lower_bound(first); each != offsets.end() && each->first.topic == topic; ++each) {
-        gone.push_back({group_id, each->first});
+        if (each->second.belongs_to(topic_id)) gone.push_back({group_id, each->first});
       }
     }
   }

@@ -18,10 +18,13 @@ class TestLogs final : public UnreadRecords {
   bool has_unread(const GroupPartition& partition, const CommittedOffset&) const override {
     return unread.contains(partition);
   }
-  bool topic_exists(std::string_view topic) const override { return !gone.contains(topic); }
+  bool topic_exists(std::string_view topic, const CommittedOffset& committed) const override {
+    return !gone.contains(topic) && committed.belongs_to(today);
+  }
 
   std::set<GroupPartition> unread;
   std::set<std::string, std::less<>> gone;
+  Uuid today{1, 2};  // the id of every topic
 };
 
 TEST(OffsetExpiry, ASimpleGroupsOffsetsExpireFromTheirCommit) {
@@ -178,6 +181,20 @@ TEST(OffsetExpiry, OffsetsOfTopicsThatAreGoneGoEvenWhileTheGroupIsActive) {
   test.expire_offsets(logs);
   EXPECT_EQ(test.committed("g", kRead), -1);
   EXPECT_EQ(test.committed("g", {"u", PartitionIndex(0)}), 6);
+}
+
+TEST(OffsetExpiry, OffsetsOfAFormerTopicOfTheSameNameGo) {
+  TestCoordinator test;
+  const TestLogs logs;
+  CommitOffsets request{.group_id = "g"};
+  request.entries = {{.partition = {"t", PartitionIndex(0)}, .topic_id = Uuid{1, 1}, .offset = Offset(100)},
+                     {.partition = {"t", PartitionIndex(1)}, .topic_id = Uuid{1, 2}, .offset = Offset(5)},
+                     {.partition = {"t", PartitionIndex(2)}, .topic_id = Uuid{}, .offset = Offset(6)}};
+  test.commit(request);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(0)}), -1);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(1)}), 5);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(2)}), 6) << "of which nobody knows better";
 }
 
 TEST(OffsetExpiry, AClockThatIsSetForwardCostsNobodyHisOffsets) {
