@@ -16,10 +16,12 @@ CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& fac
                 .batch_max_bytes = batch_max_bytes} {}
 
 void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
-  const auto shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);
+  std::shared_ptr<CoordinatorShard> shard;
   {
     const std::scoped_lock lock(mutex_);
-    if (!shards_.try_emplace(partition->identity().index, shard).second) return;
+    auto& place = shards_[partition->identity().index];
+    if (place != nullptr) return;
+    place = shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);
   }
   shard->start();
 }

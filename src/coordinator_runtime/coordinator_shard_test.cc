@@ -347,17 +347,5 @@ TEST_F(CoordinatorShardTest, ALogThatCannotBeReadNowIsReadAgain) {
   EXPECT_EQ(look("a")->text(), "1");
 }
 
-TEST_F(CoordinatorShardTest, OneThatIsStoppedWhileItLoadsHasNotFailed) {
-  open_and_load();
-  say("a", "1");
-  sync();
-  stop();
-  open();
-  world.run_task(runtime->stop());
-  EXPECT_EQ(load_failures(), 0U);
-  EXPECT_EQ(look("a")->text(), "NOT_COORDINATOR");
-  runtime.reset();
-}
-
 }  // namespace
 }  // namespace naru
