@@ -125,6 +125,15 @@ const std::string* ConsumerGroup::static_member(std::string_view instance_id) co
   return found != by_instance_id_.end() ? &*found->second.begin() : nullptr;
 }
 
+ErrorCode ConsumerGroup::check_claim(std::string_view member_id, const std::optional<std::string>& instance_id) const {
+  if (instance_id.has_value()) {
+    const std::string* holder = static_member(*instance_id);
+    if (holder == nullptr) return ErrorCode::unknown_member_id;
+    if (*holder != member_id) return ErrorCode::fenced_instance_id;
+  }
+  return find(member_id) != nullptr ? ErrorCode::none : ErrorCode::unknown_member_id;
+}
+
 bool ConsumerGroup::is_subscribed_to(const std::string& topic) const {
   return topic_users_.contains(topic) || std::ranges::any_of(expressions_, [&](const auto& entry) {
            return std::ranges::binary_search(entry.second.topics, topic);

@@ -17,6 +17,7 @@
 
 #include "consumer_groups/consumer_group_partitions.h"
 #include "consumer_groups/group_messages.h"
+#include "foundation/error_code.h"
 #include "foundation/time.h"
 
 namespace naru {
@@ -126,6 +127,8 @@ class ConsumerGroup {
   const ConsumerMember* find(std::string_view member_id) const;
   // Its id, or nullptr.
   const std::string* static_member(std::string_view instance_id) const;
+  // Is this a member, and does the instance id, if given, belong to it? UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, or NONE.
+  ErrorCode check_claim(std::string_view member_id, const std::optional<std::string>& instance_id) const;
   // Nobody has the partition, nor has to give it back.
   bool is_free(const TopicIdPartition& partition) const { return !claims_.contains(partition); }
 

@@ -24,7 +24,7 @@ enum class GroupMigration : uint8_t { disabled, upgrade, downgrade, bidirectiona
 struct ConsumerGroupSettings {
   ConsumerGroupTimeouts timeouts;
   std::map<std::string, ConsumerGroupTimeouts, std::less<>> timeouts_of_groups;  // those that have their own
-  int32_t size_max = std::numeric_limits<int32_t>::max();                        // group.consumer.max.size
+  size_t size_max = std::numeric_limits<int32_t>::max();                         // group.consumer.max.size
   std::vector<std::string> assignors{"uniform", "range"};  // group.consumer.assignors; the first is the default
   GroupMigration migration = GroupMigration::bidirectional;
   // One member's subscription is one record: it may not say more than this.

@@ -106,20 +106,18 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit_classic(const JoinGroup&
   const ConsumerGroup& group = *find(request.group_id);
   Admission admission{.member_id = request.member_id};
   if (request.instance_id.has_value()) {
-    const std::string* holder = group.static_member(*request.instance_id);
     if (request.member_id.empty()) {
-      if (holder != nullptr) admission.replaced = *holder;
-    } else if (holder == nullptr) {
-      return failure(Status(ErrorCode::unknown_member_id));
-    } else if (*holder != request.member_id) {
-      return failure(Status(ErrorCode::fenced_instance_id));
+      if (const std::string* holder = group.static_member(*request.instance_id)) admission.replaced = *holder;
+    } else if (const ErrorCode wrong = group.check_claim(request.member_id, request.instance_id);
+               wrong != ErrorCode::none) {
+      return failure(Status(wrong));
     }
   } else if (request.member_id.empty() && request.must_come_back_with_id) {
     return failure(Status(ErrorCode::member_id_required));
   }
   if (admission.member_id.empty()) admission.member_id = request.fresh_member_id;
   admission.is_known = admission.replaced.has_value() || group.find(admission.member_id) != nullptr;
-  if (!admission.is_known && group.size() >= static_cast<size_t>(std::max(0, settings_.size_max))) {
+  if (!admission.is_known && group.size() >= settings_.size_max) {
     return failure(Status(ErrorCode::group_max_size_reached));
   }
   return admission;
@@ -130,13 +128,10 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit_classic(const JoinGroup&
 Result<const ConsumerMember*> ConsumerGroups::classic_member(const std::string& group_id,
                                                              const MemberClaim& claim) const {
   const ConsumerGroup& group = *find(group_id);
-  if (claim.instance_id.has_value()) {
-    const std::string* holder = group.static_member(*claim.instance_id);
-    if (holder == nullptr) return failure(Status(ErrorCode::unknown_member_id));
-    if (*holder != claim.member_id) return failure(Status(ErrorCode::fenced_instance_id));
-  }
+  const ErrorCode wrong = group.check_claim(claim.member_id, claim.instance_id);
+  if (wrong != ErrorCode::none) return failure(Status(wrong));
   const ConsumerMember* member = group.find(claim.member_id);
-  if (member == nullptr || !member->subscription->classic.has_value() || !member->current.has_value()) {
+  if (!member->subscription->classic.has_value() || !member->current.has_value()) {
     return failure(Status(ErrorCode::unknown_member_id));
   }
   if (member->current->epoch != claim.generation) return failure(Status(ErrorCode::illegal_generation));
@@ -201,15 +196,13 @@ ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const L
   std::string member_id = leaver.member_id;
   // An administrator removes a static member, whatever protocol it speaks, without knowing its id.
   const bool is_removed = member_id.empty() && leaver.instance_id.has_value();
-  if (leaver.instance_id.has_value()) {
+  if (is_removed) {
     const std::string* holder = group.static_member(*leaver.instance_id);
     if (holder == nullptr) return ErrorCode::unknown_member_id;
-    if (is_removed) member_id = *holder;
-    if (*holder != member_id) return ErrorCode::fenced_instance_id;
+    member_id = *holder;
   }
-  const ConsumerMember* member = group.find(member_id);
-  if (member == nullptr) return ErrorCode::unknown_member_id;
-  if (!is_removed && !member->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
+  if (const ErrorCode wrong = group.check_claim(member_id, leaver.instance_id); wrong != ErrorCode::none) return wrong;
+  if (!is_removed && !group.find(member_id)->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
   log_info("groups", "member {} leaves group {}: {}", member_id, group_id, reason_of(leaver));
   remove_member(group_id, member_id, now, outcome);
   return ErrorCode::none;

@@ -101,7 +101,7 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit(const ConsumerHeartbeat&
   if (!admission.is_known && !is_joining) {
     return failure(ErrorCode::unknown_member_id, "{} is not a member of group {}", request.member_id, request.group_id);
   }
-  if (!admission.is_known && group->size() >= static_cast<size_t>(std::max(0, settings_.size_max))) {
+  if (!admission.is_known && group->size() >= settings_.size_max) {
     return failure(ErrorCode::group_max_size_reached, "group {} has {} members already", request.group_id,
                    group->size());
   }

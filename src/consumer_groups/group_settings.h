@@ -14,7 +14,7 @@ struct GroupSettings {
   Milliseconds initial_rebalance_delay{3000};                                  // group.initial.rebalance.delay.ms
   Milliseconds session_timeout_min{6000};                                      // group.min.session.timeout.ms
   Milliseconds session_timeout_max{1'800'000};                                 // group.max.session.timeout.ms
-  int32_t size_max = std::numeric_limits<int32_t>::max();                      // group.max.size
+  size_t size_max = std::numeric_limits<int32_t>::max();                       // group.max.size
   size_t offset_metadata_bytes_max = 4096;                                     // offset.metadata.max.bytes
   Milliseconds offsets_retention{Milliseconds(std::chrono::minutes(43'200))};  // offsets.retention.minutes
   // One group is one record: its members may not say more than this.
