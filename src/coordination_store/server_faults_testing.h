@@ -111,6 +111,23 @@ TYPED_TEST_P(ServerFaults, ATransactionWhoseConnectionIsCutBeforeTheAnswerHasAnU
   EXPECT_EQ(this->text(*this->direct_, "key"), "once more");
 }
 
+TYPED_TEST_P(ServerFaults, ATransactionIsNotSentASecondTime) {
+  int unknown = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto before = run_for_real(this->direct_->get("key"));
+    ASSERT_TRUE(before);
+    const KeyVersion version = *before ? (*before)->version : 0;
+    this->wait_for(*this->proxied_, SessionState::connected);
+    this->proxy_.cut_at_next_answer(false);
+    const auto done = run_for_real(
+        this->proxied_->commit({.compares = {{"key", version}}, .puts = {text_put("key", std::to_string(i))}}));
+    // A second one would find that the first has changed the version.
+    EXPECT_TRUE(done || done.error().code() == ErrorCode::unavailable) << done.error().to_string();
+    unknown += done ? 0 : 1;
+  }
+  EXPECT_GT(unknown, 0);
+}
+
 TYPED_TEST_P(ServerFaults, AWatchSurvivesACut) {
   const auto watch = this->proxied_->watch("topics/");
   ASSERT_EQ(this->put(*this->direct_, "topics/a", "1"), ErrorCode::none);
@@ -125,6 +142,7 @@ TYPED_TEST_P(ServerFaults, AWatchSurvivesACut) {
 REGISTER_TYPED_TEST_SUITE_P(ServerFaults, AServerThatIsKilledAndStartedAgainKeepsKeysSessionsAndWatches,
                             AServerThatPausesSuspendsTheSessionUntilItGoesOn,
                             ASilentSessionExpiresLosesItsKeysAndLearnsItWhenThereIsContactAgain,
-                            ATransactionWhoseConnectionIsCutBeforeTheAnswerHasAnUnknownOutcome, AWatchSurvivesACut);
+                            ATransactionWhoseConnectionIsCutBeforeTheAnswerHasAnUnknownOutcome,
+                            ATransactionIsNotSentASecondTime, AWatchSurvivesACut);
 
 }  // namespace naru

@@ -123,8 +123,11 @@ class TcpProxy {
   TcpProxy& operator=(const TcpProxy&) = delete;
 
   uint16_t port() const { return port_; }
-  // Requests go through, but the first answer cuts the connection, and new ones are refused.
-  void cut_at_next_answer() { cut_at_answer_ = true; }
+  // Requests go through, but the first answer cuts all connections. New ones are refused, or taken.
+  void cut_at_next_answer(bool refuse_new = true) {
+    refuse_after_cut_ = refuse_new;
+    cut_at_answer_ = true;
+  }
   // Neither direction, and no new connection, but nothing is closed either.
   void hold() {
     holding_ = true;
@@ -187,7 +190,8 @@ class TcpProxy {
     char bytes[65536];
     const ssize_t count = ::read(from, bytes, sizeof(bytes));
     if (cut_at_answer_ && servers_.contains(from)) {
-      refusing_ = true;
+      cut_at_answer_ = false;
+      refusing_ = refuse_after_cut_.load();
       return cut();
     }
     if (count <= 0 || ::send(to, bytes, static_cast<size_t>(count), MSG_NOSIGNAL) != count) close_pair(from, to);
@@ -209,7 +213,8 @@ class TcpProxy {
   int listener_ = -1;
   uint16_t port_ = 0;
   int wake_[2] = {-1, -1};
-  std::atomic<bool> stopping_{false}, cut_at_answer_{false}, refusing_{false}, holding_{false};
+  std::atomic<bool> stopping_{false}, cut_at_answer_{false}, refuse_after_cut_{false}, refusing_{false},
+      holding_{false};
   std::map<int, int> peers_;    // both directions
   std::map<int, int> servers_;  // the ends that talk to the target
   std::thread thread_;
