@@ -124,6 +124,10 @@ void fill_identity_and_topics(BrokerConfig& config) {
   config.node_id = BrokerId(values.int32("node.id"));
   config.rack = values.optional_string("broker.rack");
   for (const auto folder : parse_config_list(values.string("log.dirs"))) config.log_dirs.emplace_back(folder);
+  if (auto address = parse_coordination_address(values.string("naru.coordination"))) {
+    config.coordination = std::move(*address);
+  }
+  config.coordination_session_timeout = Milliseconds(values.int32("naru.coordination.session.timeout.ms"));
   config.num_partitions = values.int32("num.partitions");
   config.default_replication_factor = values.optional_int32("default.replication.factor");
   config.auto_create_topics_enable = values.boolean("auto.create.topics.enable");

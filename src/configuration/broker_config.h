@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "configuration/config_values.h"
+#include "configuration/coordination_address.h"
 #include "configuration/listener_config.h"
 #include "foundation/error_code.h"
 #include "foundation/ids.h"
@@ -43,6 +44,9 @@ struct BrokerConfig {
   BrokerId node_id;
   std::optional<std::string> rack;
   std::vector<std::string> log_dirs;  // the data folders, at least one
+
+  CoordinationAddress coordination;
+  Milliseconds coordination_session_timeout{};
 
   std::vector<ListenerConfig> listeners;  // at least one
   std::optional<Endpoint> admin_listener;

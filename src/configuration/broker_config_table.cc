@@ -36,6 +36,24 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .check = detail::check_folders,
      .alias = "log.dir"},
 
+    {.name = "naru.coordination",
+     .type = string,
+     .default_text = "embedded",
+     .effect = stored_only,
+     .help = "Where the metadata of the cluster is kept: embedded (in the data folder, for a single broker), "
+             "zookeeper://HOST:PORT,.../ROOT or etcd://HOST:PORT,.../ROOT. The same for all brokers of a cluster; each "
+             "cluster needs a root of its own (/naru if none is given).",
+     .check = detail::check_coordination},
+    {.name = "naru.coordination.session.timeout.ms",
+     .type = int32,
+     .default_text = "6000",
+     .effect = stored_only,
+     .help =
+         "A broker that the coordination service has not heard of for this long is gone: others take over its "
+         "partitions. ZooKeeper allows 2 to 20 times its tickTime and takes the nearest; etcd counts whole seconds.",
+     .minimum = 1000,
+     .maximum = 300000},
+
     {.name = "listeners",
      .type = list,
      .default_text = "PLAINTEXT://:9092",
