@@ -97,10 +97,8 @@ void EtcdWatches::session_changed() {
 }
 
 Task<void> EtcdWatches::stop() {
-  strand_.run([this] {
-    stopped_ = true;
-    client_.http().stop_all_streams();
-  });
+  co_await in_strand(strand_, [this] { return stopped_ = true; });
+  client_.http().stop_all_streams();
   tasks_.cancel();
   co_await tasks_.join();
   registry_.session_changed();

@@ -236,7 +236,7 @@ void HttpClient::stop_stream(StreamId stream) {
 }
 
 void HttpClient::stop_all_streams() {
-  engine_->stop(0);
+  if (engine_) engine_->stop(0);
 }
 
 }  // namespace naru

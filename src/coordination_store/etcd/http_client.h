@@ -37,7 +37,7 @@ struct HttpRequest {
   bool once = false;
 };
 
-// Thread-safe. Opened once, before anything else; closed before it is destroyed.
+// Thread-safe. Opened once, before any request; closed before it is destroyed.
 class HttpClient {
  public:
   using StreamId = uint64_t;

@@ -5,6 +5,8 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "async/in_strand.h"
+
 namespace naru {
 namespace {
 
@@ -122,7 +124,7 @@ Task<void> ZooKeeperWatches::watch_child(std::string node, char& ok) {
 }
 
 Task<void> ZooKeeperWatches::stop() {
-  strand_.run([this] { stopped_ = true; });
+  co_await in_strand(strand_, [this] { return stopped_ = true; });
   tasks_.cancel();
   co_await tasks_.join();
   registry_.session_changed();
