@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "coordination_store/real_backend_testing.h"
+#include "coordination_store/server_failover_testing.h"
 #include "coordination_store/server_faults_testing.h"
 #include "coordination_store/server_process_testing.h"
 #include "coordination_store/shared_store_contract.h"
@@ -12,64 +13,95 @@ namespace {
 
 constexpr Duration kEtcdTimeout = 2s;
 
+// One member of a cluster, or a cluster of its own.
+struct EtcdMember {
+  TemporaryFolder folder;
+  uint16_t port = free_loopback_port();
+  uint16_t peer_port = free_loopback_port();
+  std::string name = std::to_string(peer_port);
+  std::unique_ptr<ServerProcess> process;
+
+  std::string peer() const { return fmt::format("http://127.0.0.1:{}", peer_port); }
+  std::string server() const { return fmt::format("127.0.0.1:{}", port); }
+  // `cluster`: NAME=PEER,... of all members.
+  void start(const std::string& cluster) {
+    const std::string client = "http://" + server();
+    const std::vector<std::string> command{"etcd",
+                                           "--name",
+                                           name,
+                                           "--data-dir",
+                                           folder.path() + "/data",
+                                           "--listen-client-urls",
+                                           client,
+                                           "--advertise-client-urls",
+                                           client,
+                                           "--listen-peer-urls",
+                                           peer(),
+                                           "--initial-advertise-peer-urls",
+                                           peer(),
+                                           "--initial-cluster",
+                                           cluster,
+                                           "--heartbeat-interval",
+                                           "50",
+                                           "--election-timeout",
+                                           "500"};
+    process = std::make_unique<ServerProcess>(command, folder.path() + "/log");
+    process->start();
+  }
+};
+
+Result<std::unique_ptr<CoordinationStore>> open_etcd(std::vector<std::string> servers, std::string root,
+                                                     Duration timeout = kEtcdTimeout) {
+  auto opened = run_for_real(EtcdStore::open(
+      shared_platform().seams(),
+      {.servers = std::move(servers), .root = std::move(root), .session_timeout = timeout, .connect_timeout = 30s}));
+  if (!opened) return failure(std::move(opened).error());
+  return std::unique_ptr<CoordinationStore>(std::move(*opened));
+}
+
 class EtcdServer {
  public:
-  EtcdServer() : process_(command(), folder_.path() + "/log") { process_.start(); }
+  EtcdServer() { member_.start(member_.name + "=" + member_.peer()); }
   static EtcdServer& shared() {
     static EtcdServer server;
     return server;
   }
 
-  uint16_t port() const { return port_; }
-  ServerProcess& process() { return process_; }
+  uint16_t port() const { return member_.port; }
+  ServerProcess& process() { return *member_.process; }
   static Result<std::unique_ptr<CoordinationStore>> open(uint16_t port, std::string root) {
-    return open({"127.0.0.1:" + std::to_string(port)}, std::move(root));
-  }
-  static Result<std::unique_ptr<CoordinationStore>> open(std::vector<std::string> servers, std::string root) {
-    auto opened = run_for_real(
-        EtcdStore::open(shared_platform().seams(),
-                        {.servers = std::move(servers), .root = std::move(root), .session_timeout = kEtcdTimeout}));
-    if (!opened) return failure(std::move(opened).error());
-    return std::unique_ptr<CoordinationStore>(std::move(*opened));
+    return open_etcd({"127.0.0.1:" + std::to_string(port)}, std::move(root));
   }
 
  private:
-  std::vector<std::string> command() const {
-    const std::string client = "http://127.0.0.1:" + std::to_string(port_);
-    const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
-    return {"etcd",
-            "--data-dir",
-            folder_.path() + "/data",
-            "--listen-client-urls",
-            client,
-            "--advertise-client-urls",
-            client,
-            "--listen-peer-urls",
-            peer,
-            "--initial-advertise-peer-urls",
-            peer,
-            "--initial-cluster",
-            "default=" + peer,
-            "--heartbeat-interval",
-            "50",
-            "--election-timeout",
-            "500"};
+  EtcdMember member_;
+};
+
+class EtcdEnsemble {
+ public:
+  EtcdEnsemble() {
+    std::string cluster;
+    for (const EtcdMember& member : members_) cluster += fmt::format(",{}={}", member.name, member.peer());
+    for (EtcdMember& member : members_) member.start(cluster.substr(1));
   }
 
-  TemporaryFolder folder_;
-  const uint16_t port_ = free_loopback_port();
-  const uint16_t peer_port_ = free_loopback_port();
-  ServerProcess process_;
+  ServerProcess& process(size_t member) { return *members_[member].process; }
+  Result<std::unique_ptr<CoordinationStore>> open() {
+    return open_etcd({members_[0].server(), members_[1].server(), members_[2].server()}, "/naru", 10s);
+  }
+
+ private:
+  EtcdMember members_[3];
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Etcd, CoordinationStoreContract, RealBackend<EtcdServer>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Etcd, SharedStoreContract, RealBackend<EtcdServer>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Etcd, ServerFaults, EtcdServer);
+INSTANTIATE_TYPED_TEST_SUITE_P(Etcd, ServerFailover, EtcdEnsemble);
 
 TEST(EtcdStore, AnotherServerIsTriedWhenOneDoesNotAnswer) {
   const std::string nobody = "127.0.0.1:" + std::to_string(free_loopback_port());
-  auto opened =
-      EtcdServer::open({nobody, "127.0.0.1:" + std::to_string(EtcdServer::shared().port()), nobody}, "/other");
+  auto opened = open_etcd({nobody, "127.0.0.1:" + std::to_string(EtcdServer::shared().port()), nobody}, "/other");
   ASSERT_TRUE(opened) << opened.error().to_string();
   EXPECT_TRUE(run_for_real((*opened)->commit({.puts = {text_put("a", "1")}})));
   EXPECT_TRUE(run_for_real((*opened)->close()).ok());
