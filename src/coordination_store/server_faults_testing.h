@@ -39,7 +39,11 @@ class ServerFaults : public testing::Test {
   }
   static void wait_for(CoordinationStore& store, SessionState state) {
     const auto watch = store.watch("nothing");
-    while (run_for_real(store.session()).state != state) ASSERT_TRUE(run_for_real(watch->next({})).ok());
+    for (SessionState now = run_for_real(store.session()).state; now != state;
+         now = run_for_real(store.session()).state) {
+      ASSERT_NE(now, SessionState::expired);
+      ASSERT_TRUE(run_for_real(watch->next({})).ok());
+    }
   }
 
   Server server_;

@@ -3,6 +3,7 @@
 // and void end_second(), which closes it.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,13 +34,15 @@ class SharedStoreContract : public testing::Test {
 };
 
 struct Racer {
-  // Adds one to the number of those who won.
-  static Task<void> create(CoordinationStore& store, std::string key, std::string value, int& won, int& lost) {
+  // Adds one to the number of those who won, or lost.
+  static Task<void> create(CoordinationStore& store, std::string key, std::string value, std::atomic<int>& won,
+                           std::atomic<int>& lost) {
     const auto done = co_await store.commit({.compares = {{key, 0}}, .puts = {text_put(key, value)}});
     won += done ? 1 : 0;
     lost += !done && done.error().code() == ErrorCode::version_conflict ? 1 : 0;
   }
-  static Task<Unit> race(CoordinationStore& first, CoordinationStore& second, std::string key, int& won, int& lost) {
+  static Task<Unit> race(CoordinationStore& first, CoordinationStore& second, std::string key, std::atomic<int>& won,
+                         std::atomic<int>& lost) {
     TaskGroup group;
     group.spawn(create(first, key, "first", won, lost));
     group.spawn(create(second, key, "second", won, lost));
@@ -92,7 +95,7 @@ TYPED_TEST_P(SharedStoreContract, AnEphemeralKeyBelongsToWhoPutItLast) {
 }
 
 TYPED_TEST_P(SharedStoreContract, ExactlyOneOfTwoWinsARace) {
-  int won = 0, lost = 0;
+  std::atomic<int> won = 0, lost = 0;
   for (int i = 0; i < 20; ++i) this->run(Racer::race(this->first(), this->second(), std::to_string(i), won, lost));
   EXPECT_EQ(won, 20);
   EXPECT_EQ(lost, 20);

@@ -11,7 +11,7 @@
 namespace naru {
 namespace {
 
-constexpr Duration kEtcdTimeout = 2s;
+constexpr Duration kEtcdTimeout = 3s;
 
 // One member of a cluster, or a cluster of its own.
 struct EtcdMember {

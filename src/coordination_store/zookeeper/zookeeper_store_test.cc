@@ -14,7 +14,7 @@
 namespace naru {
 namespace {
 
-constexpr Duration kZooKeeperTimeout = 2s;
+constexpr Duration kZooKeeperTimeout = 4s;
 
 std::vector<std::string> zookeeper_command(const std::string& folder) {
   return {"java",
@@ -42,7 +42,7 @@ class ZooKeeperServer {
     std::filesystem::create_directory(folder_.path() + "/data");
     if (!id.empty()) std::ofstream(folder_.path() + "/data/myid") << id << "\n";
     std::ofstream(folder_.path() + "/zoo.cfg")
-        << "tickTime=100\ndataDir=" << folder_.path() << "/data\nclientPort=" << port_
+        << "tickTime=500\ndataDir=" << folder_.path() << "/data\nclientPort=" << port_
         << "\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
         << more;
     process_.start();
@@ -67,7 +67,7 @@ class ZooKeeperServer {
 class ZooKeeperEnsemble {
  public:
   ZooKeeperEnsemble() {
-    std::string members = "initLimit=50\nsyncLimit=20\n";
+    std::string members = "initLimit=20\nsyncLimit=5\n";
     for (int id = 1; id <= 3; ++id) {
       members += fmt::format("server.{}=127.0.0.1:{}:{}\n", id, free_loopback_port(), free_loopback_port());
     }
