@@ -14,6 +14,7 @@ using Reply = ZooKeeperClient::Reply;
 
 constexpr size_t kRequestsAtOnce = 500;
 constexpr int kMaxPlans = 50;
+constexpr Duration kRetryRootAfter = 100ms;
 constexpr size_t kMaxRequestBytes = 1'040'000;  // of the 1 MiB - 1 that a server takes
 
 Task<void> look_at(ZooKeeperClient& client, std::string node, Reply& reply) {
@@ -59,15 +60,20 @@ Task<Result<std::unique_ptr<ZooKeeperStore>>> ZooKeeperStore::open(Seams seams, 
 Task<Status> ZooKeeperStore::begin() {
   NARU_CO_TRY(co_await on_worker(
       seams_.scheduler, [this] { return client_.open(options_.servers, options_.session_timeout, watches_); }));
-  NARU_CO_TRY(co_await wait_for_session());
-  co_return co_await make_folders(paths_.root_nodes());
+  const MonotonicTime deadline = seams_.clock.now() + options_.connect_timeout;
+  for (;;) {
+    NARU_CO_TRY(co_await wait_for_session(deadline));
+    Status made = co_await make_folders(paths_.root_nodes());
+    if (made.code() != ErrorCode::unavailable || seams_.clock.now() >= deadline) co_return made;
+    // The session may have been interrupted again.
+    ignore(co_await sleep_until(seams_.scheduler, seams_.clock.now() + kRetryRootAfter));
+  }
 }
 
-Task<Status> ZooKeeperStore::wait_for_session() {
+Task<Status> ZooKeeperStore::wait_for_session(MonotonicTime deadline) {
   CancelSource source;
   const auto session = watches_->watch_session();
-  const auto timer = seams_.scheduler.start_timer(seams_.clock.now() + options_.connect_timeout,
-                                                  [source]() mutable { source.cancel(); });
+  const auto timer = seams_.scheduler.start_timer(deadline, [source]() mutable { source.cancel(); });
   Status waited;
   while (waited.ok() && client_.session().state == SessionState::suspended) {
     waited = co_await session->next(source.token());

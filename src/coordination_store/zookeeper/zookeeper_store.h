@@ -45,7 +45,7 @@ class ZooKeeperStore final : public CoordinationStore {
   ZooKeeperStore(Seams seams, ZooKeeperOptions options);
 
   Task<Status> begin();
-  Task<Status> wait_for_session();
+  Task<Status> wait_for_session(MonotonicTime deadline);
   Task<Status> make_folders(std::vector<std::string> nodes);
   Task<Result<ZooKeeperNodes>> look_at_nodes(const Transaction& transaction);
   Task<Result<std::vector<KeyValue>>> read_values(std::vector<std::string> keys);
