@@ -107,7 +107,7 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
   return std::ranges::none_of(targets, [](const FetchTarget& target) {
     // A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch for it.
     const LogSlice& slice = target.view.slice;
-    return target.failed() || (!slice.empty() && slice.next_offset < target.view.high_watermark);
+    return target.failed() || (!slice.empty() && slice.next_offset < target.view.readable_end);
   });
 }
 
@@ -115,7 +115,7 @@ Task<void> warm_cold_data(const BrokerServices& services, const std::vector<Fetc
   std::vector<LogSlice> cold;
   for (const FetchTarget& target : targets) {
     const LogSlice& slice = target.view.slice;
-    const bool at_the_end = slice.next_offset >= target.view.high_watermark;  // written a moment ago
+    const bool at_the_end = slice.next_offset >= target.view.readable_end;  // written a moment ago
     if (!slice.empty() && !at_the_end && !slice.file->is_cached(slice.position, slice.bytes)) cold.push_back(slice);
   }
   if (cold.empty()) co_return;

@@ -29,7 +29,7 @@ struct FetchTarget {
 
   bool failed() const { return !view.status.ok(); }
   // Whether there is data at the offset, in the view or not.
-  bool more_to_read() const { return !failed() && offset < view.high_watermark; }
+  bool more_to_read() const { return !failed() && offset < view.readable_end; }
 };
 
 // What a fetch asks for besides its partitions.

@@ -94,15 +94,17 @@ Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (!started_ || stopped_) co_return;
   const bool topics_changed = take_topics(*image);
-  std::vector<std::shared_ptr<Partition>> here;
+  std::vector<CoordinatorRuntime::Led> here;
   if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
     for (const PartitionStatePtr& state : topic->partitions) {
       if (state->leader != config_.node_id) continue;
-      if (auto hosted = hosted_.find(topic->id, state->index)) here.push_back(std::move(hosted.partition));
+      if (auto hosted = hosted_.find(topic->id, state->index)) {
+        here.push_back({std::move(hosted.partition), state->leader_epoch});
+      }
     }
   }
   co_await runtime_.keep_only(here);
-  for (const auto& partition : here) runtime_.serve(partition);
+  for (const auto& [partition, leader_epoch] : here) runtime_.serve(partition, leader_epoch);
   tell_deleted_topics(*image);
   if (topics_changed) tell_topics();
   if (image->group_configs() != followed_->group_configs()) tell_settings(*image);

@@ -83,6 +83,7 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
   for (const TopicMetadataPtr& topic : topics) {
     hosted_.set_config(topic->id,
                        std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs)));
+    assign(*topic);
   }
   if (!std::exchange(strays_mentioned_, true)) warn_of_strays(*image);
   followed_ = std::move(image);
@@ -109,6 +110,19 @@ std::vector<TopicMetadataPtr> PartitionKeeper::to_be_followed(const MetadataImag
   return topics;
 }
 
+// A partition ignores what it knows already.
+void PartitionKeeper::assign(const TopicMetadata& topic) {
+  for (const PartitionStatePtr& state : topic.partitions) {
+    const HostedPartition hosted = hosted_.find(topic.id, state->index);
+    if (!hosted) continue;
+    hosted.partition->assign({.leader = state->leader,
+                              .leader_epoch = state->leader_epoch,
+                              .partition_epoch = state->partition_epoch,
+                              .replicas = state->replicas,
+                              .isr = state->isr});
+  }
+}
+
 // They are missing again, and so opened by open_missing().
 void PartitionKeeper::forget_unmade() {
   const std::scoped_lock lock(unmade_mutex_);
@@ -130,9 +144,8 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
       if (!config) {
         config = std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs));
       }
-      openings.push_back({.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index},
-                          .leader_epoch = state->leader_epoch,
-                          .config = config});
+      openings.push_back(
+          {.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index}, .config = config});
     }
   }
   if (openings.empty()) co_return;
@@ -232,9 +245,10 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
   const PartitionServices services{.clock = seams_.clock,
                                    .scheduler = seams_.scheduler,
                                    .durability = *location.journal,
-                                   .unsynced_logs = unsynced_logs_};
-  auto partition = std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, opening.leader_epoch,
-                                               *opening.config, services);
+                                   .unsynced_logs = unsynced_logs_,
+                                   .replica_lag_time_max = config_.replication.lag_time_max};
+  auto partition =
+      std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
               {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
 }

@@ -62,7 +62,6 @@ class PartitionKeeper {
   using PartitionKey = PartitionFolders::PartitionKey;
   struct Opening {
     PartitionIdentity identity;
-    LeaderEpoch leader_epoch;
     std::shared_ptr<const TopicConfig> config;
     bool is_new = false;  // its folder's name is not durable yet
     Status problem;       // with creating it
@@ -72,6 +71,7 @@ class PartitionKeeper {
   Status look_for_lost(const std::vector<Opening>& openings) const;
   // Topics whose partitions or configuration may have to be touched.
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
+  void assign(const TopicMetadata& topic);
   void forget_unmade();
   Task<void> make_folder(Opening& opening);
   Task<void> open_partition(Opening& opening);

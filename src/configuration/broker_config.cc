@@ -149,6 +149,12 @@ void fill_limits(BrokerConfig& config) {
   config.log_retention_check_interval = Milliseconds(values.integer("log.retention.check.interval.ms"));
   config.log_cleaner_enable = values.boolean("log.cleaner.enable");
   config.log_cleaner_threads = values.int32("log.cleaner.threads");
+  config.replication = {.lag_time_max = Milliseconds(values.integer("replica.lag.time.max.ms")),
+                        .fetch_max_bytes = values.int32("replica.fetch.max.bytes"),
+                        .fetch_response_max_bytes = values.int32("replica.fetch.response.max.bytes"),
+                        .fetch_min_bytes = values.int32("replica.fetch.min.bytes"),
+                        .fetch_wait_max = Milliseconds(values.int32("replica.fetch.wait.max.ms")),
+                        .fetch_backoff = Milliseconds(values.int32("replica.fetch.backoff.ms"))};
   config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
   config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));

@@ -39,6 +39,15 @@ struct GroupsConfig {
   std::string consumer_migration_policy;
 };
 
+struct ReplicationConfig {
+  Milliseconds lag_time_max{};
+  int32_t fetch_max_bytes = 0;
+  int32_t fetch_response_max_bytes = 0;
+  int32_t fetch_min_bytes = 0;
+  Milliseconds fetch_wait_max{};
+  Milliseconds fetch_backoff{};
+};
+
 struct BrokerConfig {
   BrokerId node_id;
   std::optional<std::string> rack;
@@ -77,6 +86,7 @@ struct BrokerConfig {
   Milliseconds log_cleaner_backoff{};
   uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
 
+  ReplicationConfig replication;
   GroupsConfig groups;
 
   LogLevel log_level = LogLevel::info;

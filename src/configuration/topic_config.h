@@ -34,8 +34,9 @@ struct TopicConfig {
   int32_t index_interval_bytes = 0;
 
   int64_t flush_messages = 0;
-  int64_t flush_ms = 0;                        // only where flush_messages > 1; the largest value: never by time
-  std::optional<int32_t> min_insync_replicas;  // none: by the replication factor
+  int64_t flush_ms = 0;                             // only where flush_messages > 1; the largest value: never by time
+  std::optional<int32_t> min_insync_replicas;       // none: by the replication factor
+  std::optional<int64_t> replica_lag_max_messages;  // none: only time counts
 
   // Whether an acknowledgement waits for the disk.
   bool acknowledges_after_sync() const { return flush_messages == 1; }

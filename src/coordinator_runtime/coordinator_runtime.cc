@@ -15,8 +15,8 @@ CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& fac
                 .tasks = tasks_,
                 .batch_max_bytes = batch_max_bytes} {}
 
-void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
-  const auto shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);
+void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch) {
+  const auto shard = std::make_shared<CoordinatorShard>(partition, leader_epoch, factory_, services_);
   {
     const std::scoped_lock lock(mutex_);
     if (!shards_.try_emplace(partition->identity().index, shard).second) return;
@@ -24,12 +24,13 @@ void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
   shard->start();
 }
 
-Task<void> CoordinatorRuntime::keep_only(const std::vector<std::shared_ptr<Partition>>& partitions) {
+Task<void> CoordinatorRuntime::keep_only(const std::vector<Led>& led) {
   std::vector<std::shared_ptr<CoordinatorShard>> gone;
   {
     const std::scoped_lock lock(mutex_);
     std::erase_if(shards_, [&](const auto& entry) {
-      const bool kept = std::ranges::find(partitions, entry.second->partition()) != partitions.end();
+      const Led shard{entry.second->partition(), entry.second->leader_epoch()};
+      const bool kept = std::ranges::find(led, shard) != led.end();
       if (!kept) gone.push_back(entry.second);
       return !kept;
     });

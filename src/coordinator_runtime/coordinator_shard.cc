@@ -53,7 +53,7 @@ std::vector<Records> batches_of(std::vector<Records> steps, size_t max_bytes) {
   return batches;
 }
 
-Result<AppendRequest> append_request(const Records& records, WallTimeMs now) {
+Result<AppendRequest> append_request(const Records& records, LeaderEpoch leader_epoch, WallTimeMs now) {
   BatchBuilder builder;
   for (const CoordinatorRecord& record : records) {
     builder.add({.timestamp = now,
@@ -65,12 +65,21 @@ Result<AppendRequest> append_request(const Records& records, WallTimeMs now) {
   // Our own records: only the log's own limits hold for them.
   NARU_TRY_ASSIGN(ValidatedBatch validated,
                   validate_produced_batch(batch, {.max_message_bytes = std::numeric_limits<int32_t>::max()}, now));
-  return AppendRequest{.batch = SharedBytes(std::move(batch)), .validated = validated, .acks = Acks::all_in_sync};
+  return AppendRequest{.batch = SharedBytes(std::move(batch)),
+                       .validated = validated,
+                       .acks = Acks::all_in_sync,
+                       .leader_epoch = leader_epoch};
+}
+
+// This broker does not lead in the shard's epoch: not yet, or not any more.
+bool is_about_leadership(const Status& status) {
+  return status == ErrorCode::not_leader_or_follower || status == ErrorCode::fenced_leader_epoch ||
+         status == ErrorCode::unknown_leader_epoch;
 }
 
 // In words that every client knows how to go on with.
 Status to_client(const Status& failed) {
-  const bool gone = failed == ErrorCode::not_leader_or_follower || failed == ErrorCode::unknown_topic_or_partition ||
+  const bool gone = is_about_leadership(failed) || failed == ErrorCode::unknown_topic_or_partition ||
                     failed == ErrorCode::log_offline || failed == ErrorCode::kafka_storage_error;
   return Status(gone ? ErrorCode::not_coordinator : ErrorCode::coordinator_not_available, failed.message());
 }
@@ -81,9 +90,9 @@ void tell(std::vector<UniqueFunction<void(const Status&)>> replies, const Status
 
 }  // namespace
 
-CoordinatorShard::CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory,
-                                   CoordinatorServices services)
-    : partition_(std::move(partition)), factory_(factory), services_(services) {}
+CoordinatorShard::CoordinatorShard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch,
+                                   StateShardFactory& factory, CoordinatorServices services)
+    : partition_(std::move(partition)), leader_epoch_(leader_epoch), factory_(factory), services_(services) {}
 
 CoordinatorTime CoordinatorShard::time() const {
   return {.now = services_.clock.now(), .wall_ms = services_.clock.wall_now_ms()};
@@ -98,7 +107,7 @@ void CoordinatorShard::start() {
 Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
   const MonotonicTime begun = services_.clock.now();
   std::unique_ptr<StateShard> state = factory_.make();
-  const Status loaded = co_await load_shard(partition_, *state, services_.scheduler, stopping_.token());
+  const Status loaded = co_await load_shard(partition_, leader_epoch_, *state, services_.scheduler, stopping_.token());
   if (loaded.ok()) services_.metrics.load_seconds.record(services_.clock.now() - begun);
   co_await in_strand(strand_, [this, &state, &loaded] {
     install(std::move(state), loaded);
@@ -108,6 +117,12 @@ Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
 
 void CoordinatorShard::install(std::unique_ptr<StateShard> state, const Status& loaded) {
   if (stage_ == Stage::stopped) return;
+  if (is_about_leadership(loaded)) {
+    // The next metadata says who leads. If this broker does after all, it has not heard of that yet.
+    stage_ = Stage::loading;
+    load_later();
+    return;
+  }
   if (!loaded.ok()) {
     services_.metrics.load_failures.add();
     log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
@@ -196,7 +211,7 @@ Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Recor
   const std::vector<Records> batches = batches_of(std::move(steps), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
   for (size_t i = 0; i < batches.size(); ++i) {
-    auto request = append_request(batches[i], services_.clock.wall_now_ms());
+    auto request = append_request(batches[i], leader_epoch_, services_.clock.wall_now_ms());
     if (request) {
       partition_->append(std::move(*request), group, i);
     } else {

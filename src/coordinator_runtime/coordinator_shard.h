@@ -61,9 +61,12 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
     UniqueFunction<void(const Status&)> refuse;
   };
 
-  CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory, CoordinatorServices services);
+  // Serves for as long as this broker leads the partition in this epoch.
+  CoordinatorShard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShardFactory& factory,
+                   CoordinatorServices services);
 
   const std::shared_ptr<Partition>& partition() const { return partition_; }
+  LeaderEpoch leader_epoch() const { return leader_epoch_; }
 
   // Begins to read the log. Once, first.
   void start();
@@ -100,6 +103,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   void disarm_timer();
 
   const std::shared_ptr<Partition> partition_;
+  const LeaderEpoch leader_epoch_;
   StateShardFactory& factory_;
   const CoordinatorServices services_;
   CancelSource stopping_;

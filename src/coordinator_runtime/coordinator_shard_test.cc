@@ -85,12 +85,13 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
+                                            BrokerId(1), config,
                                             PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    partition->assign(leads_alone(BrokerId(1)));
     metrics.emplace_back();
     runtime = std::make_unique<CoordinatorRuntime>(
         "t", *this, CoordinatorRuntime::Parts{seams.clock, seams.scheduler, metrics.back()}, kBatchMaxBytes);
-    runtime->serve(partition);
+    runtime->serve(partition, LeaderEpoch(0));
     shard = runtime->shard(PartitionIndex(0));
   }
   void open_and_load() {

@@ -96,6 +96,7 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
   stored.leader_epoch = epoch;
   stored.max_timestamp = validated.timestamp.max;
   if (validated.timestamp.type == TimestampType::log_append_time) stored.attributes |= batch_attribute::kLogAppendTime;
+  NARU_TRY(check_size(stored));
   const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
   NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch(header, batch_records(batch), stored, now));
   if (validated.timestamp.type == TimestampType::log_append_time) outcome.log_append_time_ms = stored.max_timestamp;
@@ -136,11 +137,13 @@ Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView reco
   return outcome;
 }
 
+Status PartitionLog::check_size(const BatchHeader& stored) const {
+  if (stored.total_size <= config_.segment_bytes) return Status();
+  return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
+               config_.segment_bytes);
+}
+
 Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
-  if (stored.total_size > config_.segment_bytes) {
-    return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
-                 config_.segment_bytes);
-  }
   if (stored.last_offset_delta >= std::numeric_limits<int64_t>::max() - stored.base_offset.value()) {
     return error(ErrorCode::kafka_storage_error, "{} has no offsets left", folder_);
   }
@@ -360,6 +363,42 @@ Status PartitionLog::truncate_segments(Offset end) {
   compaction_progress_.first_dirty = std::min(compaction_progress_.first_dirty, end_offset());
   unsynced_.epochs = true;
   return producers_.truncated(segments_);
+}
+
+Status PartitionLog::restart_at(Offset start, WallTimeMs now) {
+  NARU_TRY(check_writable());
+  if (swap_end_) return error(ErrorCode::request_timed_out, "{} is being compacted: try again", folder_);
+  const Status status = begin_empty_at(start, now);
+  if (!status.ok()) {
+    go_offline(status);
+    return check_writable();
+  }
+  return Status();
+}
+
+// The epochs go first: those of records that are gone would contradict the leader's for ever, while those of records
+// that a crash leaves can be read from them. Then the promises, without an older slot: from there on recovery misses
+// nothing of what is being removed, and no commit journal brings it back.
+Status PartitionLog::begin_empty_at(Offset start, WallTimeMs now) {
+  NARU_TRY(replace_file(file_system_, folder_, std::string(kEpochFileName), as_bytes(EpochHistory().to_text())));
+  ++truncations_;
+  start_offset_ = noted_start_ = start;
+  durable_ = DurablePrefix(start);
+  epochs_ = {};
+  compaction_progress_ = {};
+  NARU_TRY(checkpoint_->write_both_and_sync({start, start, truncations_}));
+  checkpoint_unsynced_ = false;
+  // The last one first: what a crash leaves is a beginning of the log at every moment.
+  while (!segments_.empty()) {
+    NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, segments_.back()->base_offset()));
+    if (segments_.size() == 1) break;
+    segments_.pop_back();
+  }
+  segments_.front() = std::make_unique<Segment>(open_files_, folder_, start);
+  NARU_TRY(active().activate(OpenMode::create, now));
+  unsynced_ = {};
+  NARU_TRY(file_system_.sync_directory(folder_));
+  return producers_.rebuild(segments_, now);
 }
 
 Status PartitionLog::remove_segments_behind(size_t last_kept) {

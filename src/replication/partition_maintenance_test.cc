@@ -13,6 +13,7 @@
 #include "record_format/batch_builder.h"
 #include "record_format/record_reader.h"
 #include "replication/partition_compaction.h"
+#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
@@ -29,8 +30,9 @@ class PartitionMaintenance : public testing::Test {
                                      {.topic_id = kTopic, .now = seams().clock.wall_now_ms()});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     partition = std::make_shared<Partition>(
-        PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log), BrokerId(1), LeaderEpoch(0), config,
+        PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log), BrokerId(1), config,
         PartitionServices{seams().clock, seams().scheduler, durability, unsynced_logs});
+    partition->assign(leads_alone(BrokerId(1)));
   }
   void reconfigure(const ConfigOverrides& overrides) {
     partition->set_config(resolve_topic_config(*make_broker_config({}), overrides));

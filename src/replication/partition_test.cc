@@ -29,8 +29,9 @@ class IdempotentAppends : public testing::Test {
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
+                                            BrokerId(1), config,
                                             PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    partition->assign(leads_alone(BrokerId(1)));
   }
 
   struct Answer {

@@ -9,8 +9,14 @@
 #include "log_storage/durability_service.h"
 #include "log_storage/partition_log.h"
 #include "log_storage/sync_work.h"
+#include "replication/partition_assignment.h"
 
 namespace naru {
+
+// The only replica leads.
+inline PartitionAssignment leads_alone(BrokerId self, LeaderEpoch epoch = LeaderEpoch(0)) {
+  return {.leader = self, .leader_epoch = epoch, .partition_epoch = 0, .replicas = {self}, .isr = {self}};
+}
 
 // Keeps what was asked for until the test lets it happen.
 class ManualDurability final : public DurabilityService {

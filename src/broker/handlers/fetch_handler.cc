@@ -82,7 +82,7 @@ Task<void> park(const BrokerServices& services, const RequestContext& context, c
   const auto timer = services.scheduler.start_timer(terms.deadline, [parked] { parked->give_up(); });
   {
     const CancelCallback client_gone(context.connection->gone(), [parked] { parked->give_up(); });
-    for (const FetchTarget& target : targets) target.partition->watch(parked, 0, target.view.committed_bytes);
+    for (const FetchTarget& target : targets) target.partition->watch(parked, 0, target.view.readable_bytes);
     co_await parked->woken();
   }
   context.times.skip_wait(services.clock.now());
