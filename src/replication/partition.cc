@@ -235,6 +235,7 @@ void Partition::tell_readers() {
   const bool committed = std::exchange(told_committed_bytes_, readable_.committed()) != readable_.committed();
   if (!appended && !committed) return;
   for (auto& [id, watch] : watches_) {
+    if (committed && watch.audience == Audience::followers) watch.watcher->high_watermark_moved(watch.slot);
     const uint64_t readable = readable_bytes(watch.audience);
     if (readable == watch.seen_bytes) continue;
     watch.watcher->more_to_read(watch.slot, readable - watch.seen_bytes);

@@ -70,6 +70,8 @@ class FetchWatcher {
   virtual void more_to_read(uint32_t slot, uint64_t bytes) = 0;
   virtual void state_changed(uint32_t slot) = 0;  // offline, deleted, another leader: somebody has to look again
   virtual void log_start_moved(uint32_t slot) = 0;
+  // Of followers only: consumers are told that there is more to read.
+  virtual void high_watermark_moved(uint32_t slot) = 0;
 
  private:
   const uint64_t id_;
@@ -127,6 +129,7 @@ struct FollowerPosition {
   Offset offset;
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_end;
+  bool flush_counts = false;  // the leader waits for it
   Offset log_start;
 };
 

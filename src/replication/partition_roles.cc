@@ -105,7 +105,7 @@ void Partition::propose(const std::optional<IsrProposal>& proposal) {
   if (!proposal) return;
   std::string members;
   for (const auto& member : proposal->isr) members += fmt::format("{}{}", members.empty() ? "" : ", ", member.id);
-  log_info("partition", "{}: asks for the in-sync set {}", identity_.to_string(), members);
+  log_debug("partition", "{}: asks for the in-sync set {}", identity_.to_string(), members);
   if (services_.isr_proposals == nullptr) {
     leader_->proposal_answered(*proposal, {.verdict = IsrAnswer::Verdict::unknown}, services_.clock.now());
     return;
@@ -144,6 +144,7 @@ FollowerPosition Partition::follower_position_inside() const {
                             .offset = log_->end_offset(),
                             .last_fetched_epoch = log_->latest_epoch(),
                             .flushed_end = log_->durable_end(),
+                            .flush_counts = config_.acknowledges_after_sync(),
                             .log_start = log_->start_offset()};
   if (position.status.ok() && role_ != Role::follower) position.status = Status(ErrorCode::not_leader_or_follower);
   return position;
