@@ -53,6 +53,7 @@ class ReplicatedPartition : public testing::Test {
     if (!*disk.exists("/t-0")) {
       ASSERT_TRUE(disk.create_directories("/t-0").ok());
       ASSERT_TRUE(fill_new_partition_folder(disk, "/t-0", kReplicatedTopic).ok());
+      ASSERT_TRUE(disk.sync_directory("/").ok());
     }
     auto opened = PartitionLog::open(disk, replica.open_files.emplace_back(disk, 4), "/t-0", log_config_of(config),
                                      {.topic_id = kReplicatedTopic});
