@@ -74,7 +74,7 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   ~CoordinatorShardTest() override { stop(); }
 
   // Opens the partition and begins to load the shard; nothing runs before the world does.
-  void open() {
+  void open(const PartitionAssignment& assignment = leads_alone(BrokerId(1))) {
     const TopicConfig config = resolve_topic_config(*make_broker_config({}), {});
     if (!*node.disk().exists("/t-0")) {
       ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
@@ -87,11 +87,11 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
     partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
                                             BrokerId(1), config,
                                             PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
-    partition->assign(leads_alone(BrokerId(1)));
+    partition->assign(assignment);
     metrics.emplace_back();
     runtime = std::make_unique<CoordinatorRuntime>(
         "t", *this, CoordinatorRuntime::Parts{seams.clock, seams.scheduler, metrics.back()}, kBatchMaxBytes);
-    runtime->serve(partition, LeaderEpoch(0));
+    runtime->serve(partition, assignment.leader_epoch);
     shard = runtime->shard(PartitionIndex(0));
   }
   void open_and_load() {
@@ -193,6 +193,42 @@ TEST_F(CoordinatorShardTest, StepsThatComeDuringASyncShareTheNextOne) {
   EXPECT_EQ(durability.asked, 2);
   sync();
   for (int i = 1; i <= 100; ++i) EXPECT_EQ(others[static_cast<size_t>(i) - 1]->text(), std::to_string(i));
+}
+
+TEST_F(CoordinatorShardTest, AfterAnElectionItLoadsWhenItIsKnownWhatIsCommitted) {
+  open_and_load();
+  say("a", "1");
+  sync();
+  stop();
+  node.disk().kill();
+  durability.asked = 0;
+  open({.leader = BrokerId(1),
+        .leader_epoch = LeaderEpoch(4),
+        .partition_epoch = 3,
+        .replicas = {BrokerId(1), BrokerId(2)},
+        .isr = {BrokerId(1), BrokerId(2)}});
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS") << "broker 2 may lack what was never promised";
+  const auto follower_fetches = [this]() -> Task<void> {
+    const Offset end = partition->log().end_offset();
+    ignore((co_await partition->read_as_follower({.replica = BrokerId(2),
+                                                  .broker_epoch = 1,
+                                                  .from = end,
+                                                  .last_fetched_epoch = LeaderEpoch(0),
+                                                  .flushed_end = end,
+                                                  .current_leader_epoch = LeaderEpoch(4)}))
+               .status);
+  };
+  world.run_task(follower_fetches());
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "1");
+}
+
+// Another leader may have written in between.
+TEST_F(CoordinatorShardTest, WhatWasReadInOneEpochIsNotWrittenToInTheNext) {
+  open_and_load();
+  partition->assign(leads_alone(BrokerId(1), LeaderEpoch(2)));
+  EXPECT_EQ(say("a", "1")->text(), "NOT_COORDINATOR");
 }
 
 TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatches) {

@@ -177,6 +177,7 @@ TEST(PartitionLeader, AFollowerJoinsWhenItHasSyncedUpToTheHighWatermarkAndTheSta
   EXPECT_FALSE(leader.maybe_expand(kStart)) << "9 is not synced there";
   fetched(leader, 2, 10);
   const auto proposal = leader.maybe_expand(kStart);
+  ASSERT_TRUE(proposal);
   EXPECT_EQ(ids_of(proposal), (std::vector{kSelf, BrokerId(2)}));
   EXPECT_EQ(proposal->isr[1].broker_epoch, 7);
   EXPECT_FALSE(leader.maybe_expand(kStart)) << "one at a time";
