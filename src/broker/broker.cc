@@ -61,6 +61,26 @@ Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams,
   return directories;
 }
 
+// What the data folders say of the broker's past.
+struct FolderFacts {
+  bool clean_shutdown = true;
+  std::vector<Uuid> ids;
+  Uuid cluster_id;  // zero: of none yet
+};
+
+// A folder that is new was not left in disorder.
+FolderFacts facts_of(const std::vector<std::unique_ptr<LogDirectory>>& directories) {
+  FolderFacts facts;
+  for (const auto& directory : directories) {
+    const DirectoryIdentity& identity = directory->identity();
+    facts.ids.push_back(identity.directory_id);
+    if (identity.cluster_id.is_zero()) continue;
+    facts.clean_shutdown = facts.clean_shutdown && directory->was_clean_shutdown();
+    facts.cluster_id = identity.cluster_id;
+  }
+  return facts;
+}
+
 std::vector<BrokerListener> advertised_listeners(const BrokerConfig& config) {
   std::vector<BrokerListener> listeners;
   for (const ListenerConfig& listener : config.listeners) {
@@ -122,6 +142,7 @@ struct Broker::Parts {
   GaugeCallback connections_gauge;
   TaskGroup background;
   std::vector<Door> doors;
+  FolderFacts folders;
 
   Task<Status> open_storage();
   Task<Status> start_controller();
@@ -166,6 +187,7 @@ Task<Status> Broker::start_parts(Parts& parts) {
 Task<Status> Broker::Parts::open_storage() {
   NARU_CO_TRY_ASSIGN(auto directories,
                      co_await on_worker(seams.scheduler, [this] { return open_directories(seams, config); }));
+  folders = facts_of(directories);
   const LogDirectory& first = *directories.front();
   EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
   // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
@@ -184,6 +206,7 @@ Task<Status> Broker::Parts::start_controller() {
   metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
   controller = std::make_unique<ControllerShell>(ControllerShell::Parts{.store = *store,
                                                                         .publisher = metadata,
+                                                                        .metrics = metrics,
                                                                         .config = config,
                                                                         .clock = seams.clock,
                                                                         .random = seams.random,
@@ -191,7 +214,10 @@ Task<Status> Broker::Parts::start_controller() {
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
-                                          .listeners = advertised_listeners(config)}));
+                                          .listeners = advertised_listeners(config),
+                                          .clean_shutdown = folders.clean_shutdown,
+                                          .directory_ids = folders.ids,
+                                          .cluster_id = folders.cluster_id}));
   NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
@@ -278,6 +304,7 @@ Task<Status> Broker::stop() {
     co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
     co_await parts.dispatcher->drain();
   }
+  if (parts.controller) co_await parts.controller->stop();
   co_await parts.background.join();
   if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;

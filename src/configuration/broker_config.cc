@@ -128,6 +128,9 @@ void fill_identity_and_topics(BrokerConfig& config) {
   config.default_replication_factor = values.optional_int32("default.replication.factor");
   config.auto_create_topics_enable = values.boolean("auto.create.topics.enable");
   config.delete_topic_enable = values.boolean("delete.topic.enable");
+  config.auto_leader_rebalance_enable = values.boolean("auto.leader.rebalance.enable");
+  config.leader_imbalance_check_interval =
+      std::chrono::seconds(values.integer("leader.imbalance.check.interval.seconds"));
 }
 
 void fill_limits(BrokerConfig& config) {

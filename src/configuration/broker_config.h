@@ -51,6 +51,8 @@ struct BrokerConfig {
   std::optional<int32_t> default_replication_factor;  // none: min(3, brokers)
   bool auto_create_topics_enable = false;
   bool delete_topic_enable = false;
+  bool auto_leader_rebalance_enable = false;
+  Milliseconds leader_imbalance_check_interval{};
 
   std::optional<int32_t> num_network_threads;  // none: one per core
   int32_t num_io_threads = 0;

@@ -73,6 +73,18 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "true",
      .help = "Whether asking for an unknown topic creates it, if the client allows that."},
     {.name = "delete.topic.enable", .type = boolean, .default_text = "true", .help = "Whether topics can be deleted."},
+    {.name = "auto.leader.rebalance.enable",
+     .type = boolean,
+     .default_text = "true",
+     .help =
+         "Whether the controller gives leadership back to the first replica of each partition, when that is in sync "
+         "again."},
+    {.name = "leader.imbalance.check.interval.seconds",
+     .type = int64,
+     .default_text = "300",
+     .help = "How often it looks for partitions that another replica leads.",
+     .minimum = 1,
+     .maximum = kMaxInt32},
 
     {.name = "num.network.threads",
      .type = int32,

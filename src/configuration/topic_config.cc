@@ -76,6 +76,7 @@ TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrid
   config.flush_messages = values.integer("flush.messages");
   config.flush_ms = values.integer("flush.ms");
   config.min_insync_replicas = values.optional_int32("min.insync.replicas");
+  config.unclean_leader_election = values.boolean("unclean.leader.election.enable");
   return config;
 }
 

@@ -282,7 +282,7 @@ constexpr auto topic_rows() {
       {.name = "unclean.leader.election.enable",
        .type = boolean,
        .default_text = "false",
-       .effect = stored_only,
+       .effect = at_once,
        .help = "Whether a replica that is not in sync may become leader, which loses acknowledged records.",
        .synonyms = follows(key("unclean.leader.election.enable"))},
   });
