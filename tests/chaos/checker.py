@@ -1,0 +1,264 @@
+"""Decides from what the clients of a chaos run have told (workload.py) whether the cluster kept its promises.
+
+    checker.py FOLDER      checks the logs of a run again
+
+Pure, and linear in the number of lines. What has to hold:
+
+    lost        an acknowledged record is there in the end, and so is one that somebody has read
+    moved       it is at the offset that the producer was told
+    doubled     a record is at one offset only
+    reordered   in each partition, the records of a producer are in the order in which it sent them; one that the producer was told
+                to be unknown may come late, because the producer has gone on without it
+    conflict    an offset of a partition holds one value, for all readers, members and acknowledgements of all times
+    gap         offsets are consecutive from 0 to the end, for each reader
+    phantom     what is read was sent, to this partition, and not refused
+    commit      what a group has committed never goes back in the eyes of one observer, is never beyond the end, and is not less in
+                the end than what a member was told to be committed
+    skipped     what is below the committed offset was given to a member of the group
+    client      no client is told what must not happen: a fatal error, a position that is out of range
+"""
+
+import collections
+import glob
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+
+Anomaly = collections.namedtuple("Anomaly", "kind text")
+Ack = collections.namedtuple("Ack", "partition offset value")
+Record = collections.namedtuple("Record", "partition offset value")
+Look = collections.namedtuple("Look", "observer group partition offset")
+Commit = collections.namedtuple("Commit", "group partition offset")
+
+
+@dataclass
+class History:
+    """What was told, in the order in which each client told it."""
+
+    sent: dict = field(default_factory=dict)  # value -> partition
+    acks: list = field(default_factory=list)
+    unknown: set = field(default_factory=set)  # values with an error; a record without any report is as unknown
+    refused: set = field(default_factory=set)
+    readings: dict = field(default_factory=dict)  # reader -> [Record]
+    ends: dict = field(default_factory=dict)  # partition -> end, told by the last reader
+    last_reader: str = ""
+    deliveries: dict = field(default_factory=dict)  # group -> [Record], of all its members
+    looks: list = field(default_factory=list)
+    commits: list = field(default_factory=list)
+    complaints: list = field(default_factory=list)
+
+    def everything_read(self):
+        for source, records in [*self.readings.items(), *self.deliveries.items()]:
+            for record in records:
+                yield source, record
+
+
+def at(partition, offset):
+    return f"{partition} offset {offset}"
+
+
+def check_values(history):
+    """An offset has one value, a value has one offset."""
+    value_at, place_of, reported = {}, {}, set()
+
+    def once(kind, key, text):
+        if (kind, key) not in reported:
+            reported.add((kind, key))
+            yield Anomaly(kind, text)
+
+    acknowledged = (("its producer", ack) for ack in history.acks)
+    for source, (partition, offset, value) in [*acknowledged, *history.everything_read()]:
+        place = (partition, offset)
+        known, known_by = value_at.setdefault(place, (value, source))
+        if known != value:
+            yield from once("conflict", place, f"{at(*place)} is {known} for {known_by} and {value} for {source}")
+        first = place_of.setdefault(value, place)
+        if first != place:
+            yield from once("doubled", value, f"{value} is at {at(*first)} and at {at(*place)}")
+
+
+def check_acknowledged(history):
+    """What was acknowledged, and what anybody has read, is there for the last reader."""
+    final = {(record.partition, record.offset): record.value for record in history.readings.get(history.last_reader, [])}
+    places = {value: place for place, value in final.items()}
+    for partition, offset, value in history.acks:
+        if final.get((partition, offset)) == value:
+            continue
+        if value in places:
+            yield Anomaly("moved", f"{value} was acknowledged at {at(partition, offset)} and is at {at(*places[value])}")
+        else:
+            yield Anomaly("lost", f"{value} was acknowledged at {at(partition, offset)} and is nowhere")
+    gone = set()
+    for source, (partition, offset, value) in history.everything_read():
+        if value not in places and value not in gone:
+            gone.add(value)
+            yield Anomaly("lost", f"{value} was read by {source} at {at(partition, offset)} and is nowhere")
+
+
+def check_sent(history):
+    seen = set()
+    for source, (partition, offset, value) in history.everything_read():
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in history.refused:
+            yield Anomaly("phantom", f"{value} was refused, and {source} has read it at {at(partition, offset)}")
+        elif history.sent.get(value) != partition:
+            where = history.sent.get(value)
+            yield Anomaly("phantom", f"{value} was sent to {where or 'no partition'}, and {source} has read it at {at(partition, offset)}")
+
+
+def check_order(history):
+    latest, seen = {}, set()
+    for record in sorted(history.readings.get(history.last_reader, []), key=lambda record: record[:2]):
+        producer, _, sequence = record.value.rpartition(":")
+        if record.value in seen or not sequence.isdigit():
+            continue  # doubled or phantom: told elsewhere
+        seen.add(record.value)
+        previous = latest.get((producer, record.partition), -1)
+        if int(sequence) > previous:
+            latest[producer, record.partition] = int(sequence)
+        elif record.value not in history.unknown:
+            yield Anomaly("reordered", f"{record.value} is at {at(record.partition, record.offset)}, behind {producer}:{previous}")
+
+
+def check_offsets(history):
+    """Each reader reads every offset once, from 0 on; the last one as far as the end."""
+    for reader, records in history.readings.items():
+        expected = collections.Counter()
+        for partition, offset, _ in records:
+            if offset != expected[partition]:
+                yield Anomaly("gap", f"{reader} has read {at(partition, offset)} when {expected[partition]} was next")
+            expected[partition] = offset + 1
+        if reader == history.last_reader:
+            for partition, end in history.ends.items():
+                if expected[partition] != end:
+                    yield Anomaly("gap", f"{partition} ends at {end}, and {reader} has read up to {expected[partition]}")
+
+
+def check_commits(history):
+    latest, final = {}, {}
+    for observer, group, partition, offset in history.looks:
+        previous = latest.get((observer, group, partition), 0)
+        if offset < previous:
+            yield Anomaly("commit", f"{group} had committed {previous} of {partition}, and later {offset}, as {observer} sees it")
+        latest[observer, group, partition] = offset
+        final[group, partition] = offset
+        if offset > history.ends.get(partition, offset):
+            yield Anomaly("commit", f"{group} has committed {offset} of {partition}, which ends at {history.ends[partition]}")
+    most = collections.Counter()
+    for group, partition, offset in history.commits:
+        most[group, partition] = max(most[group, partition], offset)
+    for (group, partition), offset in most.items():
+        if final.get((group, partition), 0) < offset:
+            yield Anomaly("commit", f"{group} was told that {offset} of {partition} is committed; in the end it is "
+                                    f"{final.get((group, partition), 'nothing')}")
+
+
+def check_deliveries(history):
+    final = {(look.group, look.partition): look.offset for look in history.looks}
+    given = collections.defaultdict(set)
+    for group, records in history.deliveries.items():
+        for partition, offset, _ in records:
+            given[group, partition].add(offset)
+    for (group, partition), committed in final.items():
+        missing = [offset for offset in range(committed) if offset not in given[group, partition]]
+        if missing:
+            yield Anomaly("skipped", f"{group} has committed {committed} of {partition}, and no member was given {len(missing)} of "
+                                     f"these records: the first is {missing[0]}")
+
+
+def check(history):
+    """All anomalies."""
+    found = [Anomaly("client", complaint) for complaint in history.complaints]
+    if not history.ends:
+        found.append(Anomaly("client", "the last reader could not learn where the partitions end"))
+    for each in [check_acknowledged, check_values, check_order, check_offsets, check_sent, check_commits, check_deliveries]:
+        found += each(history)
+    return found
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.endswith("\n"):  # else cut off by being killed
+                yield line.split()
+
+
+def load_producer(history, name, path):
+    for what, *rest in lines(path):
+        if what == "sent":
+            history.sent[rest[2]] = rest[1]
+        elif what == "ok":
+            history.acks.append(Ack(rest[1], int(rest[2]), rest[3]))
+        elif what in ("unknown", "refused"):
+            (history.unknown if what == "unknown" else history.refused).add(rest[2])
+        elif what == "fatal":
+            history.complaints.append(f"{name} has given up: {' '.join(rest[1:])}")
+
+
+def load_reader(history, name, path):
+    records = history.readings.setdefault(name, [])
+    for what, *rest in lines(path):
+        if what == "read":
+            records.append(Record(rest[0], int(rest[1]), rest[2]))
+        elif what == "end":
+            history.last_reader = name
+            history.ends[rest[0]] = int(rest[1])
+        elif what == "reset":
+            history.complaints.append(f"{name} is out of range: {' '.join(rest)}")
+
+
+def load_member(history, name, path):
+    group = re.fullmatch(r"member-(.+)-\d+", name).group(1)
+    records = history.deliveries.setdefault(group, [])
+    for what, *rest in lines(path):
+        if what == "record":
+            records.append(Record(rest[0], int(rest[1]), rest[2]))
+        elif what == "committed":
+            history.commits += [Commit(group, partition, int(offset)) for partition, offset in zip(rest[::2], rest[1::2])]
+        elif what == "error":
+            history.complaints.append(f"{name} has ended: {' '.join(rest)}")
+
+
+def load_watcher(history, name, path):
+    for what, *rest in lines(path):
+        if what == "seen":
+            history.looks.append(Look(name, rest[0], rest[1], int(rest[2])))
+        elif what == "blind":
+            history.complaints.append(f"{name} cannot read what {rest[0]} has committed")
+
+
+def load(folder):
+    history = History()
+    for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.out"))):
+        name = os.path.basename(path).removesuffix(".out")
+        load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher}[name.split("-")[0]]
+        load_one(history, name, path)
+    return history
+
+
+def summary(anomalies, examples=5):
+    """Printable lines: all kinds, some of each."""
+    by_kind = collections.defaultdict(list)
+    for anomaly in anomalies:
+        by_kind[anomaly.kind].append(anomaly.text)
+    for kind, texts in by_kind.items():
+        yield f"{kind}: {len(texts)}"
+        yield from (f"    {text}" for text in texts[:examples])
+        if len(texts) > examples:
+            yield f"    and {len(texts) - examples} more"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: checker.py FOLDER")
+    history = load(sys.argv[1])
+    anomalies = check(history)
+    print("\n".join(summary(anomalies)) or f"fine: {len(history.acks)} acknowledged records")
+    sys.exit(1 if anomalies else 0)
+
+
+if __name__ == "__main__":
+    main()
