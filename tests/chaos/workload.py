@@ -24,6 +24,7 @@ Members of groups are group_member.py of the system tests.
 """
 
 import collections
+import contextlib
 import sys
 import threading
 import time
@@ -39,7 +40,7 @@ PATIENCE_S = 60
 CLIENT = {"socket.timeout.ms": 5000, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500,
           "topic.metadata.refresh.interval.ms": 2000, "metadata.max.age.ms": 6000, "log_level": 0}
 # No attempt of such a record was stored. After any other error, an earlier attempt may have been.
-REFUSALS = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG, KafkaError._QUEUE_FULL, KafkaError._PURGE_QUEUE}
+REFUSALS = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG}
 
 
 def tell(*words):
@@ -65,15 +66,10 @@ class IdempotentProducer:
     def __init__(self, name, bootstrap, partitions, rate):
         self.name, self.partitions, self.rate = name, partitions, rate
         self.config = {**CLIENT, "bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 5,
-                       "retry.backoff.ms": 50, "message.timeout.ms": 600_000, "error_cb": self.failed}
+                       "retry.backoff.ms": 50, "message.timeout.ms": 600_000}
         self.in_flight = collections.Counter()
-        self.sequence = 0
-        self.given_up = None
+        self.sequence, self.turn, self.due = 0, 0, 0.0
         self.client = Producer(self.config)
-
-    def failed(self, error):
-        if error.fatal() or error.code() == KafkaError._FATAL:
-            self.given_up = error
 
     def delivered(self, error, message):
         partition, value, now = name_of(message), message.value().decode(), f"{time.monotonic():.3f}"
@@ -91,28 +87,37 @@ class IdempotentProducer:
         tell("sent", f"{time.monotonic():.3f}", partition, value)
         self.client.produce(topic, value.encode(), partition=number, on_delivery=self.delivered)
 
-    def replace_client(self):
-        tell("fatal", f"{time.monotonic():.3f}", one_line(self.given_up))
-        self.client.purge()
-        self.client.flush(1)
-        self.given_up = None
+    def replace_client(self, failure):
+        """The library raises a fatal error from whatever is called next."""
+        tell("fatal", f"{time.monotonic():.3f}", one_line(failure))
+        with contextlib.suppress(KafkaException):
+            self.client.purge()
+            self.client.flush(1)
+        self.in_flight.clear()
         self.client = Producer(self.config)
 
+    def send_what_is_due(self):
+        while self.due >= 1:
+            self.due -= 1
+            self.turn += 1
+            partition = self.partitions[self.turn % len(self.partitions)]
+            if self.in_flight[partition] < MOST_IN_FLIGHT:
+                self.send(partition)
+
     def run(self, stop):
-        due, last, turn = 0.0, time.monotonic(), 0
+        last = time.monotonic()
         while not stop.is_set():
-            self.client.poll(TICK_S)
-            if self.given_up:
-                self.replace_client()
             now = time.monotonic()
-            due, last = min(due + (now - last) * self.rate, self.rate), now  # after a pause, a second's worth at most
-            while due >= 1:
-                due -= 1
-                turn += 1
-                partition = self.partitions[turn % len(self.partitions)]
-                if self.in_flight[partition] < MOST_IN_FLIGHT:
-                    self.send(partition)
-        self.client.flush(PATIENCE_S)
+            self.due, last = min(self.due + (now - last) * self.rate, self.rate), now  # after a pause, a second's worth at most
+            try:
+                self.client.poll(TICK_S)
+                self.send_what_is_due()
+            except KafkaException as failure:
+                self.replace_client(failure)
+        try:
+            self.client.flush(PATIENCE_S)
+        except KafkaException as failure:
+            self.replace_client(failure)
 
 
 def consumer(bootstrap, group, **config):
