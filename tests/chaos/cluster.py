@@ -124,6 +124,13 @@ class Cluster:
             return f"the brokers know different controllers: {sorted(controllers)}"
         return None
 
+    def why_not_started(self):
+        """As why_not_whole(), but a broker that has ended will not come any more."""
+        for broker in self.brokers:
+            if sentence := broker.ended_by_itself():
+                raise RuntimeError(sentence)
+        return self.why_not_whole()
+
     def ended_by_themselves(self):
         """Sentences; what has ended is started again, so that the run can go on."""
         for process in [*self.brokers, *([self.store] if self.store else [])]:

@@ -1,16 +1,19 @@
 """Machines of a small network: network namespaces around one that is their router. Between any two of them packets can be dropped, in
 one direction or in both, without either end being told; connections that exist meanwhile go on when the way is whole again.
 
-The network has no way out, so that several runs at once do not meet. It needs root.
+The network has no way out, so that several runs at once do not meet. It needs root. What is mounted for it is visible to this process and
+its children only, and is gone when they are, however they end.
 """
 
 import contextlib
 import ctypes
+import functools
 import os
 import subprocess
 
 PREFIX = "naru-chaos"
 CLONE_NEWNET = 0x40000000
+CLONE_NEWNS = 0x00020000
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -41,8 +44,16 @@ def ip(*arguments, check=True):
     return done.stdout
 
 
+@functools.cache
+def keep_mounts_to_ourselves():
+    """Namespaces have their names by being mounted in /run/netns."""
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise PermissionError("this machine does not let the run have mounts of its own (unshare)")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
 def remove_leftovers():
-    """Namespaces of runs that were killed; their processes have died with them."""
+    """Names of runs that were killed."""
     for line in ip("netns", "list", check=False).splitlines():
         name = line.split()[0]
         owner = name.removeprefix(PREFIX + "-").split("-")[0]
@@ -56,6 +67,7 @@ class Machines:
     def __init__(self, names):
         if os.geteuid() != 0:
             raise PermissionError("network namespaces need root: run this as root, or with sudo")
+        keep_mounts_to_ourselves()
         remove_leftovers()
         self.prefix = f"{PREFIX}-{os.getpid()}"
         self.router = f"{self.prefix}-router"

@@ -75,11 +75,13 @@ class Run:
             undo.callback(cluster.close)
             self.note = cluster.no_small_disk and f"no full disk: {cluster.no_small_disk}"
             try:
-                self.must("the cluster comes up", cluster.why_not_whole, START_S)
+                self.must("the cluster comes up", cluster.why_not_started, START_S)
                 cluster.create_topics(TOPICS, PARTITIONS)
                 self.must("the topics are there", cluster.why_not_whole, START_S)
-            except (Stuck, RuntimeError, OSError) as failure:
-                self.blame("start", str(failure) or cluster.brokers[0].last_words())
+            except Stuck:
+                return
+            except (RuntimeError, OSError) as failure:
+                self.blame("start", str(failure))
                 return
             clients = Clients(cluster, PRODUCERS, self.arguments.rate)
             undo.callback(clients.close)
@@ -192,9 +194,17 @@ def parse():
     return arguments
 
 
+def end_in_order(number, _):
+    """Everything is removed first; a second Ctrl-C must not get in the way of that."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main():
     arguments = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, end_in_order)
     folder = tempfile.mkdtemp(prefix="naru-chaos-")
     titles = {"both": ["zookeeper", "etcd"], "none": ["alone"]}.get(arguments.coordination, [arguments.coordination])
     print(f"seed {arguments.seed}; logs in {folder}", flush=True)

@@ -13,8 +13,9 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 
-from naru_process import NARU  # noqa: E402
+import naru_process  # noqa: E402
 
+NARU = os.path.abspath(naru_process.NARU)
 PATIENCE_S = 60
 PR_SET_PDEATHSIG = 1
 JARS = ["/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"]
@@ -45,8 +46,8 @@ class Process:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.machine.inside(self.command()), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            start_new_session=True, preexec_fn=die_with_parent)
+            self.process = subprocess.Popen(self.machine.inside(self.command()), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, start_new_session=True, preexec_fn=die_with_parent)
         self.wanted = True
 
     @property
