@@ -15,11 +15,14 @@ Pure, and linear in the number of lines. What has to hold:
     commit      what a group has committed never goes back in the eyes of one observer, is never beyond the end, and is not less in
                 the end than what a member was told to be committed
     skipped     what is below the committed offset was given to a member of the group
-    client      no client is told what must not happen: a fatal error, a position that is out of range
+    client      no client is told what must not happen: a fatal error, a position that is out of range. After a broker was silent, paused
+                or cut off, that is excused: for a moment it takes itself for the leader that it was, and librdkafka before 2.1 believes
+                the metadata of such a broker
 """
 
 import collections
 import glob
+import math
 import os
 import re
 import sys
@@ -30,6 +33,9 @@ Ack = collections.namedtuple("Ack", "partition offset value")
 Record = collections.namedtuple("Record", "partition offset value")
 Look = collections.namedtuple("Look", "observer group partition offset")
 Commit = collections.namedtuple("Commit", "group partition offset")
+Misled = collections.namedtuple("Misled", "time text")
+
+AFTER_SILENCE_S = 10
 
 
 @dataclass
@@ -47,6 +53,8 @@ class History:
     looks: list = field(default_factory=list)
     commits: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
+    misled: list = field(default_factory=list)
+    silences: list = field(default_factory=list)  # (from, to): a broker was silent, and the cluster whole again after it
 
     def everything_read(self):
         for source, records in [*self.readings.items(), *self.deliveries.items()]:
@@ -169,12 +177,20 @@ def check_deliveries(history):
                                      f"these records: the first is {missing[0]}")
 
 
+def check_misled(history):
+    """The clients hear of the end of a silence a little later."""
+    for time, text in history.misled:
+        if not any(begin <= time <= end + AFTER_SILENCE_S for begin, end in history.silences):
+            yield Anomaly("client", text)
+
+
 def check(history):
     """All anomalies."""
     found = [Anomaly("client", complaint) for complaint in history.complaints]
     if not history.ends:
         found.append(Anomaly("client", "the last reader could not learn where the partitions end"))
-    for each in [check_acknowledged, check_values, check_order, check_offsets, check_sent, check_commits, check_deliveries]:
+    for each in [check_acknowledged, check_values, check_order, check_offsets, check_sent, check_commits, check_deliveries,
+                 check_misled]:
         found += each(history)
     return found
 
@@ -186,6 +202,10 @@ def lines(path):
                 yield line.split()
 
 
+def out_of_range(name, words):
+    return Misled(float(words[0]), f"{name} is out of range: {' '.join(words[1:])}")
+
+
 def load_producer(history, name, path):
     for what, *rest in lines(path):
         if what == "sent":
@@ -195,7 +215,7 @@ def load_producer(history, name, path):
         elif what in ("unknown", "refused"):
             (history.unknown if what == "unknown" else history.refused).add(rest[2])
         elif what == "fatal":
-            history.complaints.append(f"{name} has given up: {' '.join(rest[1:])}")
+            history.misled.append(Misled(float(rest[0]), f"{name} has given up: {' '.join(rest[1:])}"))
 
 
 def load_reader(history, name, path):
@@ -207,7 +227,7 @@ def load_reader(history, name, path):
             history.last_reader = name
             history.ends[rest[0]] = int(rest[1])
         elif what == "reset":
-            history.complaints.append(f"{name} is out of range: {' '.join(rest)}")
+            history.misled.append(out_of_range(name, rest))
 
 
 def load_member(history, name, path):
@@ -218,6 +238,8 @@ def load_member(history, name, path):
             records.append(Record(rest[0], int(rest[1]), rest[2]))
         elif what == "committed":
             history.commits += [Commit(group, partition, int(offset)) for partition, offset in zip(rest[::2], rest[1::2])]
+        elif what == "reset":
+            history.misled.append(out_of_range(name, rest))
         elif what == "error":
             history.complaints.append(f"{name} has ended: {' '.join(rest)}")
 
@@ -230,11 +252,20 @@ def load_watcher(history, name, path):
             history.complaints.append(f"{name} cannot read what {rest[0]} has committed")
 
 
+def load_nemesis(history, _, path):
+    for what, time in lines(path):
+        if what == "silent":
+            history.silences.append((float(time), math.inf))
+        elif what == "whole":
+            history.silences[-1] = (history.silences[-1][0], float(time))
+
+
 def load(folder):
     history = History()
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.out"))):
         name = os.path.basename(path).removesuffix(".out")
-        load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher}[name.split("-")[0]]
+        load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher,
+                    "nemesis": load_nemesis}[name.split("-")[0]]
         load_one(history, name, path)
     return history
 

@@ -32,7 +32,7 @@ class Client:
         """The lines since the last call, as words."""
         text = self.rest + self.file.read()
         *lines, self.rest = text.split("\n")
-        return [line.split() for line in lines]
+        return [words for line in lines if (words := line.split())]
 
     def tell_to_end(self):
         self.wanted = False
@@ -82,6 +82,8 @@ class Progress:
         elif what in ("unknown", "refused"):
             self.counts[what] += 1
             self.sent_at.pop(rest[2], None)
+        elif what in ("fatal", "reset"):
+            self.counts["misled"] += 1
         elif what in ("read", "record"):
             self.counts["read"] += 1
             self.reached[source][rest[0]] = max(self.reached[source][rest[0]], int(rest[1]) + 1)
@@ -99,6 +101,8 @@ class Clients:
         self.watcher = self._start("watcher", "watcher", cluster.bootstrap, ",".join(cluster.partitions), ",".join(GROUPS))
         for _ in range(producers):
             self.add_producer()
+        subprocess.run([sys.executable, os.path.join(HERE, "workload.py"), "begin", cluster.bootstrap, ",".join(cluster.partitions),
+                        ",".join(GROUPS)], check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
         for group, (_, count) in GROUPS.items():
             for _ in range(count):
                 self.add_member(group)
@@ -114,6 +118,7 @@ class Clients:
 
     def add_member(self, group):
         config = {"partition.assignment.strategy": GROUPS[group][0], "enable.auto.commit": False, "commit.every": COMMIT_EVERY,
+                  "auto.offset.reset": "error",
                   "session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "socket.timeout.ms": 5000,
                   "topic.metadata.refresh.interval.ms": 2000, "check.crcs": True, "log_level": 0}
         topics = ",".join(sorted({partition.rpartition("/")[0] for partition in self.cluster.partitions}))
@@ -128,8 +133,9 @@ class Clients:
         self.retired.append(victim)
         self.add_producer()
 
-    def replace_member(self, group):
-        victim = self.members[group].pop(0)
+    def replace_member(self, group, victim=None):
+        victim = victim or self.members[group][0]
+        self.members[group].remove(victim)
         victim.kill()
         self.retired.append(victim)
         self.add_member(group)
@@ -139,11 +145,15 @@ class Clients:
         return [self.reader, self.watcher, *self.producers, *members]
 
     def listen(self):
-        for client in [*self.all(), *self.retired]:
-            source = client.name.rpartition("-")[0] if client.name.startswith("member") else client.name
+        for client in [self.reader, self.watcher, *self.producers, *self.retired]:
             for words in client.news():
-                if words:
-                    self.progress.hear(source, words)
+                self.progress.hear(client.name, words)
+        for group, member in [(group, member) for group, members in self.members.items() for member in members]:
+            news = member.news()
+            for words in news:
+                self.progress.hear(f"member-{group}", words)
+            if any(words[0] == "reset" for words in news):
+                self.replace_member(group, member)
 
     def ended_by_themselves(self):
         return [sentence for client in self.all() if (sentence := client.ended_by_itself())]

@@ -13,10 +13,12 @@ DISK_BLOCK = 1 << 20
 
 class Fault:
     """begin() and end() with a pause between them. `writes_go_on`: a cluster of three or more has to take writes for all partitions
-    meanwhile, after the time that it takes to notice. `needs`: brokers, store or disk."""
+    meanwhile, after the time that it takes to notice. `silent`: a broker may be what it was for somebody, when it is not any more for the
+    others. `needs`: brokers, store or disk."""
 
     needs = {"brokers"}
     writes_go_on = True
+    silent = False
     seconds = (2, 4)
 
     def begin(self, cluster, broker, step):
@@ -65,6 +67,7 @@ class Pause(Fault):
     """SIGSTOP of a broker for longer than its session."""
 
     needs = set()
+    silent = True
     seconds = (1.5 * SESSION_S + 1, 2 * SESSION_S + 2)
 
     def begin(self, cluster, broker, step):
@@ -79,6 +82,7 @@ class Cut(Fault):
     have to wait."""
 
     writes_go_on = False
+    silent = True
     seconds = (4, 8)
 
     def begin(self, cluster, broker, step):

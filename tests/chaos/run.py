@@ -113,6 +113,8 @@ class Run:
         self.kinds[step.kind] += 1
         what = describe(step, broker)
         began, told = time.monotonic(), []
+        if fault.silent:
+            self.mark("silent")
         try:
             fault.begin(cluster, broker, step)
         except RuntimeError as failure:
@@ -132,9 +134,16 @@ class Run:
             self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
         fault.end(cluster, broker, step)
         self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
+        if fault.silent:
+            self.mark("whole")
         told.append(f"whole {self.recovered[-1]:.1f} s after the end")
         self.end_of_cycle(cluster, clients)
         self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
+
+    def mark(self, what):
+        """For the checker."""
+        with open(os.path.join(self.folder, "nemesis.out"), "a") as file:
+            file.write(f"{what} {time.monotonic():.3f}\n")
 
     def go_on(self, cluster, clients, since):
         """Demands a whole cluster, writes, and readers and groups that come to what was written; the seconds until writes."""
@@ -153,7 +162,7 @@ class Run:
         history = checker.load(self.folder)
         self.anomalies += checker.check(history)
         reported = len(history.acks) + len(history.refused)
-        self.counts.update(acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
+        self.counts.update(misled=len(history.misled), acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
                            read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())))
         self.say(f"checked: {len(history.acks):,} acknowledged records, {len(self.anomalies)} anomalies")
 
@@ -170,6 +179,7 @@ def table(runs):
             rows.append([f"  {kind}", *(str(run.kinds[kind]) for run in runs)])
     for what in ["acknowledged", "unknown", "refused", "read"]:
         rows.append([f"records {what}", *(f"{run.counts[what]:,}" for run in runs)])
+    rows.append(["clients misled by a broker that was silent", *(f"{run.counts['misled']:,}" for run in runs)])
     rows.append(["writes again after the fault, p50 / max s", *(spread(run.writes_again) for run in runs)])
     rows.append(["whole and writing after its end, p50 / max s", *(spread(run.recovered) for run in runs)])
     rows.append(["anomalies", *(str(len(run.anomalies)) for run in runs)])

@@ -3,6 +3,7 @@
     workload.py producer NAME BOOTSTRAP PARTITIONS RATE
     workload.py reader BOOTSTRAP PARTITIONS follow|to-the-end
     workload.py watcher BOOTSTRAP PARTITIONS GROUP,GROUP...
+    workload.py begin BOOTSTRAP PARTITIONS GROUP,GROUP...     commits offset 0 for groups that do not exist yet, and ends
 
 PARTITIONS are separated by commas: TOPIC/NUMBER. A program ends in order when its standard input ends. It prints a line for everything
 that happens, at once, so that being killed takes nothing back; TIME is the machine's monotonic clock in seconds.
@@ -14,7 +15,7 @@ that happens, at once, so that being killed takes nothing back; TIME is the mach
     fatal TIME ERROR                      the library has given up; the program goes on with a new producer
 
     read PARTITION OFFSET VALUE           each partition from its beginning
-    reset PARTITION ERROR                 the position is said to be out of range, though it was read up to there
+    reset TIME PARTITION ERROR            the position is said to be out of range, though it was read up to there; it is tried again
     end PARTITION OFFSET                  the end, as told when there is nothing more to come; what is read up to there is all
 
     seen GROUP PARTITION OFFSET           what the group has committed
@@ -139,27 +140,45 @@ def ends(client, partitions):
     return found
 
 
-def read(bootstrap, partitions, mode, stop):
-    client = consumer(bootstrap, "readers")
-    client.assign([TopicPartition(*topic_and_number(partition), 0) for partition in partitions])
-    position = dict.fromkeys(partitions, 0)
-    goal = ends(client, partitions) if mode == "to-the-end" else None
-    deadline = time.monotonic() + PATIENCE_S
-    while not stop.is_set() and not (goal is not None and all(position[each] >= goal[each] for each in goal)):
-        messages = client.consume(1000, 0.1)
+class Reader:
+    """Reads all partitions from their beginning, each record once."""
+
+    def __init__(self, bootstrap, partitions):
+        self.bootstrap = bootstrap
+        self.position = dict.fromkeys(partitions, 0)
+        self.begin()
+
+    def begin(self):
+        self.client = consumer(self.bootstrap, "readers")
+        self.client.assign([TopicPartition(*topic_and_number(partition), offset) for partition, offset in self.position.items()])
+
+    def read(self):
+        """What there is now; whether there was anything."""
+        messages, is_reset = self.client.consume(1000, 0.1), False
         for message in messages:
             if message.error() is None:
                 tell("read", name_of(message), message.offset(), message.value().decode())
-                position[name_of(message)] = message.offset() + 1
+                self.position[name_of(message)] = message.offset() + 1
             elif message.error().code() == KafkaError._AUTO_OFFSET_RESET:
-                tell("reset", name_of(message), one_line(message.error()))
-        if messages:
-            deadline = time.monotonic() + PATIENCE_S
-        elif goal is not None and time.monotonic() > deadline:
-            break
-    for partition, end in (goal or {}).items():
-        tell("end", partition, end)
-    client.close()
+                tell("reset", f"{time.monotonic():.3f}", name_of(message), one_line(message.error()))
+                is_reset = True
+        if is_reset:
+            self.client.close()
+            self.begin()
+        return any(message.error() is None for message in messages)
+
+    def follow(self, stop):
+        while not stop.is_set():
+            self.read()
+
+    def read_to_the_end(self, stop):
+        goal = ends(self.client, list(self.position))
+        deadline = time.monotonic() + PATIENCE_S
+        while any(self.position[each] < goal[each] for each in goal) and time.monotonic() < deadline and not stop.is_set():
+            if self.read():
+                deadline = time.monotonic() + PATIENCE_S
+        for partition, end in goal.items():
+            tell("end", partition, end)
 
 
 def look(client, group, partitions):
@@ -174,6 +193,13 @@ def look(client, group, partitions):
         if each.offset != OFFSET_INVALID:
             tell("seen", group, f"{each.topic}/{each.partition}", each.offset)
     return True
+
+
+def begin(bootstrap, partitions, groups):
+    """From then on, a member that is told to have no valid position is told something wrong."""
+    for group in groups:
+        consumer(bootstrap, group).commit(offsets=[TopicPartition(*topic_and_number(partition), 0) for partition in partitions],
+                                          asynchronous=False)
 
 
 def watch(bootstrap, partitions, groups, stop):
@@ -204,7 +230,12 @@ def main():
         IdempotentProducer(name, bootstrap, partitions.split(","), float(rate)).run(stop)
     elif role == "reader":
         bootstrap, partitions, mode = arguments
-        read(bootstrap, partitions.split(","), mode, stop)
+        reader = Reader(bootstrap, partitions.split(","))
+        (reader.follow if mode == "follow" else reader.read_to_the_end)(stop)
+        reader.client.close()
+    elif role == "begin":
+        bootstrap, partitions, groups = arguments
+        begin(bootstrap, partitions.split(","), groups.split(","))
     elif role == "watcher":
         bootstrap, partitions, groups = arguments
         watch(bootstrap, partitions.split(","), groups.split(","), stop)
