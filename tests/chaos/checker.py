@@ -15,9 +15,7 @@ Pure, and linear in the number of lines. What has to hold:
     commit      what a group has committed never goes back in the eyes of one observer, is never beyond the end, and is not less in
                 the end than what a member was told to be committed
     skipped     what is below the committed offset was given to a member of the group
-    client      no client is told what must not happen: a fatal error, a position that is out of range. After a broker was silent, paused
-                or cut off, that is excused: for a moment it takes itself for the leader that it was, and librdkafka before 2.1 believes
-                the metadata of such a broker
+    client      no client gives up: with a fatal error, or with a position that is out of range. During some faults that is excused
 """
 
 import collections
@@ -33,9 +31,9 @@ Ack = collections.namedtuple("Ack", "partition offset value")
 Record = collections.namedtuple("Record", "partition offset value")
 Look = collections.namedtuple("Look", "observer group partition offset")
 Commit = collections.namedtuple("Commit", "group partition offset")
-Misled = collections.namedtuple("Misled", "time text")
+GaveUp = collections.namedtuple("GaveUp", "time text")
 
-AFTER_SILENCE_S = 10
+EXCUSED_LATER_S = 10
 
 
 @dataclass
@@ -53,8 +51,8 @@ class History:
     looks: list = field(default_factory=list)
     commits: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
-    misled: list = field(default_factory=list)
-    silences: list = field(default_factory=list)  # (from, to): a broker was silent, and the cluster whole again after it
+    gave_up: list = field(default_factory=list)
+    excuses: list = field(default_factory=list)  # (from, to): faults with which librdkafka may give up, until the cluster is whole again
 
     def everything_read(self):
         for source, records in [*self.readings.items(), *self.deliveries.items()]:
@@ -177,10 +175,10 @@ def check_deliveries(history):
                                      f"these records: the first is {missing[0]}")
 
 
-def check_misled(history):
-    """The clients hear of the end of a silence a little later."""
-    for time, text in history.misled:
-        if not any(begin <= time <= end + AFTER_SILENCE_S for begin, end in history.silences):
+def check_gave_up(history):
+    """Clients notice the end of a fault a little later."""
+    for time, text in history.gave_up:
+        if not any(begin <= time <= end + EXCUSED_LATER_S for begin, end in history.excuses):
             yield Anomaly("client", text)
 
 
@@ -190,7 +188,7 @@ def check(history):
     if not history.ends:
         found.append(Anomaly("client", "the last reader could not learn where the partitions end"))
     for each in [check_acknowledged, check_values, check_order, check_offsets, check_sent, check_commits, check_deliveries,
-                 check_misled]:
+                 check_gave_up]:
         found += each(history)
     return found
 
@@ -203,7 +201,7 @@ def lines(path):
 
 
 def out_of_range(name, words):
-    return Misled(float(words[0]), f"{name} is out of range: {' '.join(words[1:])}")
+    return GaveUp(float(words[0]), f"{name} is out of range: {' '.join(words[1:])}")
 
 
 def load_producer(history, name, path):
@@ -215,7 +213,7 @@ def load_producer(history, name, path):
         elif what in ("unknown", "refused"):
             (history.unknown if what == "unknown" else history.refused).add(rest[2])
         elif what == "fatal":
-            history.misled.append(Misled(float(rest[0]), f"{name} has given up: {' '.join(rest[1:])}"))
+            history.gave_up.append(GaveUp(float(rest[0]), f"{name} has given up: {' '.join(rest[1:])}"))
 
 
 def load_reader(history, name, path):
@@ -227,7 +225,7 @@ def load_reader(history, name, path):
             history.last_reader = name
             history.ends[rest[0]] = int(rest[1])
         elif what == "reset":
-            history.misled.append(out_of_range(name, rest))
+            history.gave_up.append(out_of_range(name, rest))
 
 
 def load_member(history, name, path):
@@ -239,7 +237,7 @@ def load_member(history, name, path):
         elif what == "committed":
             history.commits += [Commit(group, partition, int(offset)) for partition, offset in zip(rest[::2], rest[1::2])]
         elif what == "reset":
-            history.misled.append(out_of_range(name, rest))
+            history.gave_up.append(out_of_range(name, rest))
         elif what == "error":
             history.complaints.append(f"{name} has ended: {' '.join(rest)}")
 
@@ -254,10 +252,10 @@ def load_watcher(history, name, path):
 
 def load_nemesis(history, _, path):
     for what, time in lines(path):
-        if what == "silent":
-            history.silences.append((float(time), math.inf))
+        if what == "excused":
+            history.excuses.append((float(time), math.inf))
         elif what == "whole":
-            history.silences[-1] = (history.silences[-1][0], float(time))
+            history.excuses[-1] = (history.excuses[-1][0], float(time))
 
 
 def load(folder):

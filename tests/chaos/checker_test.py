@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from checker import Ack, Commit, History, Look, Misled, Record, check, load, summary
+from checker import Ack, Commit, GaveUp, History, Look, Record, check, load, summary
 
 PARTITION = "t/0"
 
@@ -163,16 +163,16 @@ class CheckerTest(unittest.TestCase):
         self.history.complaints.append("member-g-0 has ended")
         self.found("client")
 
-    def test_a_client_is_misled_without_an_excuse(self):
-        self.history.silences = [(100.0, 110.0)]
-        self.history.misled = [Misled(99.0, "too early")]
+    def test_a_client_gives_up_without_an_excuse(self):
+        self.history.excuses = [(100.0, 110.0)]
+        self.history.gave_up = [GaveUp(99.0, "too early")]
         self.found("client")
-        self.history.misled = [Misled(121.0, "too late")]
+        self.history.gave_up = [GaveUp(121.0, "too late")]
         self.found("client")
 
-    def test_a_client_is_misled_by_a_broker_that_was_silent(self):
-        self.history.silences = [(50.0, 60.0), (100.0, 110.0)]
-        self.history.misled = [Misled(105.0, "meanwhile"), Misled(118.0, "a little later")]
+    def test_a_client_gives_up_with_an_excuse(self):
+        self.history.excuses = [(50.0, 60.0), (100.0, 110.0)]
+        self.history.gave_up = [GaveUp(105.0, "meanwhile"), GaveUp(118.0, "a little later")]
         self.found()
 
 
@@ -204,12 +204,12 @@ class LoadTest(unittest.TestCase):
     def test_what_must_not_happen_to_a_client(self):
         history = self.load(producer_p="fatal 1.0 out of order\n", reader_follow="reset 2.0 t/0 out of range\n",
                             member_g_1="reset 3.0 t/0 out of range\nerror fenced\n", watcher="blind g\n")
-        self.assertEqual(sorted(each.time for each in history.misled), [1.0, 2.0, 3.0])
+        self.assertEqual(sorted(each.time for each in history.gave_up), [1.0, 2.0, 3.0])
         self.assertEqual(len(history.complaints), 2)
 
-    def test_when_brokers_were_silent(self):
-        history = self.load(nemesis="silent 1.5\nwhole 2.5\nsilent 8.0\n")
-        self.assertEqual(history.silences, [(1.5, 2.5), (8.0, math.inf)])
+    def test_when_clients_are_excused(self):
+        history = self.load(nemesis="excused 1.5\nwhole 2.5\nexcused 8.0\n")
+        self.assertEqual(history.excuses, [(1.5, 2.5), (8.0, math.inf)])
 
 
 if __name__ == "__main__":

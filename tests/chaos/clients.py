@@ -82,8 +82,6 @@ class Progress:
         elif what in ("unknown", "refused"):
             self.counts[what] += 1
             self.sent_at.pop(rest[2], None)
-        elif what in ("fatal", "reset"):
-            self.counts["misled"] += 1
         elif what in ("read", "record"):
             self.counts["read"] += 1
             self.reached[source][rest[0]] = max(self.reached[source][rest[0]], int(rest[1]) + 1)

@@ -13,12 +13,12 @@ DISK_BLOCK = 1 << 20
 
 class Fault:
     """begin() and end() with a pause between them. `writes_go_on`: a cluster of three or more has to take writes for all partitions
-    meanwhile, after the time that it takes to notice. `silent`: a broker may be what it was for somebody, when it is not any more for the
-    others. `needs`: brokers, store or disk."""
+    meanwhile, after the time that it takes to notice. `excuses_clients`: librdkafka may give up for what is no fault
+    of the cluster (README.md). `needs`: brokers, store or disk."""
 
     needs = {"brokers"}
     writes_go_on = True
-    silent = False
+    excuses_clients = False
     seconds = (2, 4)
 
     def begin(self, cluster, broker, step):
@@ -52,6 +52,7 @@ class KillAll(Fault):
     """kill -9 of all brokers at once."""
 
     writes_go_on = False
+    excuses_clients = True
     seconds = (1, 2)
 
     def begin(self, cluster, broker, step):
@@ -67,7 +68,7 @@ class Pause(Fault):
     """SIGSTOP of a broker for longer than its session."""
 
     needs = set()
-    silent = True
+    excuses_clients = True
     seconds = (1.5 * SESSION_S + 1, 2 * SESSION_S + 2)
 
     def begin(self, cluster, broker, step):
@@ -82,7 +83,7 @@ class Cut(Fault):
     have to wait."""
 
     writes_go_on = False
-    silent = True
+    excuses_clients = True
     seconds = (4, 8)
 
     def begin(self, cluster, broker, step):
@@ -126,6 +127,7 @@ class FullDisk(Fault):
 
     needs = {"disk"}
     writes_go_on = False
+    excuses_clients = True
     seconds = (4, 6)
     FILLER = "filler"
 
@@ -163,6 +165,7 @@ class StorePaused(Fault):
 
     needs = {"store"}
     writes_go_on = False
+    excuses_clients = True
     seconds = (1.5 * SESSION_S, 2 * SESSION_S)
 
     def begin(self, cluster, broker, step):
@@ -176,6 +179,7 @@ class RollingRestart(Restart):
     """SIGTERM and a new start of each broker, one after the other, as for a new version."""
 
     needs = {"brokers"}
+    writes_go_on = False  # that the cluster is whole after each is demanded here
     seconds = (0, 0)
     PATIENCE_S = 60
 

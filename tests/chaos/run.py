@@ -29,6 +29,7 @@ START_S = 60
 WRITES_AGAIN_S = 45
 WHOLE_S = 90
 READ_S = 60
+MOST_DEATHS = 3
 
 
 class Stuck(Exception):
@@ -45,6 +46,7 @@ class Run:
         self.kinds = collections.Counter()
         self.writes_again, self.recovered = [], []
         self.note = None
+        self.deaths = 0
         self.started = time.monotonic()
 
     def say(self, text):
@@ -89,10 +91,10 @@ class Run:
                 self.faults(cluster, clients)
             except Stuck:
                 self.say("no more faults: the cluster does not recover")
-                self.end_of_cycle(cluster, clients)
             cluster.machines.heal()
+            with contextlib.suppress(Stuck):
+                self.look_for_the_dead(cluster, clients)
             clients.finish(self.demand)
-            self.end_of_cycle(cluster, clients)
             self.judge()
 
     def faults(self, cluster, clients):
@@ -113,8 +115,8 @@ class Run:
         self.kinds[step.kind] += 1
         what = describe(step, broker)
         began, told = time.monotonic(), []
-        if fault.silent:
-            self.mark("silent")
+        if fault.excuses_clients:
+            self.mark("excused")
         try:
             fault.begin(cluster, broker, step)
         except RuntimeError as failure:
@@ -134,10 +136,10 @@ class Run:
             self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
         fault.end(cluster, broker, step)
         self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
-        if fault.silent:
+        if fault.excuses_clients:
             self.mark("whole")
         told.append(f"whole {self.recovered[-1]:.1f} s after the end")
-        self.end_of_cycle(cluster, clients)
+        self.look_for_the_dead(cluster, clients)
         self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
 
     def mark(self, what):
@@ -147,23 +149,31 @@ class Run:
 
     def go_on(self, cluster, clients, since):
         """Demands a whole cluster, writes, and readers and groups that come to what was written; the seconds until writes."""
-        self.must("the cluster is whole", cluster.why_not_whole, WHOLE_S)
+        def why_not_whole():
+            self.look_for_the_dead(cluster, clients)
+            return cluster.why_not_whole()
+
+        self.must("the cluster is whole", why_not_whole, WHOLE_S)
         self.must("writes go on", lambda: clients.why_no_writes_since(since), WRITES_AGAIN_S)
         seconds = time.monotonic() - since
         offsets = clients.acknowledged_offsets()
         self.must("readers and groups go on", lambda: clients.why_not_read(offsets), READ_S)
         return seconds
 
-    def end_of_cycle(self, cluster, clients):
+    def look_for_the_dead(self, cluster, clients):
         for sentence in [*cluster.ended_by_themselves(), *clients.ended_by_themselves()]:
             self.blame("died", sentence)
+            self.deaths += 1
+        if self.deaths > MOST_DEATHS:
+            raise Stuck
 
     def judge(self):
         history = checker.load(self.folder)
         self.anomalies += checker.check(history)
         reported = len(history.acks) + len(history.refused)
-        self.counts.update(misled=len(history.misled), acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
-                           read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())))
+        self.counts.update(acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
+                           read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())),
+                           gave_up=len(history.gave_up))
         self.say(f"checked: {len(history.acks):,} acknowledged records, {len(self.anomalies)} anomalies")
 
 
@@ -179,7 +189,7 @@ def table(runs):
             rows.append([f"  {kind}", *(str(run.kinds[kind]) for run in runs)])
     for what in ["acknowledged", "unknown", "refused", "read"]:
         rows.append([f"records {what}", *(f"{run.counts[what]:,}" for run in runs)])
-    rows.append(["clients misled by a broker that was silent", *(f"{run.counts['misled']:,}" for run in runs)])
+    rows.append(["clients that gave up, excused or not", *(f"{run.counts['gave_up']:,}" for run in runs)])
     rows.append(["writes again after the fault, p50 / max s", *(spread(run.writes_again) for run in runs)])
     rows.append(["whole and writing after its end, p50 / max s", *(spread(run.recovered) for run in runs)])
     rows.append(["anomalies", *(str(len(run.anomalies)) for run in runs)])
