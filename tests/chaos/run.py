@@ -117,30 +117,37 @@ class Run:
         began, told = time.monotonic(), []
         if fault.excuses_clients:
             self.mark("excused")
+        self.act(what, fault.begin, cluster, broker, step)
         try:
-            fault.begin(cluster, broker, step)
+            self.replace_a_client(step, clients)
+            if writes_go_on:
+                self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(began), WRITES_AGAIN_S)
+                self.writes_again.append(time.monotonic() - began)
+                told.append(f"writes again after {self.writes_again[-1]:.1f} s")
+            time.sleep(max(0.0, began + step.seconds - time.monotonic()))
+            if writes_go_on:
+                held = time.monotonic()
+                self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
+        finally:
+            self.act(f"the end of {what}", fault.end, cluster, broker, step)
+        self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
+        told.append(f"whole {self.recovered[-1]:.1f} s after the end")
+        if fault.excuses_clients:
+            self.mark("whole")
+        self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
+
+    def act(self, what, action, *arguments):
+        try:
+            action(*arguments)
         except RuntimeError as failure:
             self.blame("stuck", f"{what}: {failure}")
             raise Stuck from failure
+
+    def replace_a_client(self, step, clients):
         if step.client == "producer":
             clients.replace_producer()
         elif step.client:
             clients.replace_member(step.client)
-        if writes_go_on:
-            self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(began), WRITES_AGAIN_S)
-            self.writes_again.append(time.monotonic() - began)
-            told.append(f"writes again after {self.writes_again[-1]:.1f} s")
-        time.sleep(max(0.0, began + step.seconds - time.monotonic()))
-        if writes_go_on:
-            held = time.monotonic()
-            self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
-        fault.end(cluster, broker, step)
-        self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
-        if fault.excuses_clients:
-            self.mark("whole")
-        told.append(f"whole {self.recovered[-1]:.1f} s after the end")
-        self.look_for_the_dead(cluster, clients)
-        self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
 
     def mark(self, what):
         """For the checker."""
