@@ -6,7 +6,9 @@ Pure, and linear in the number of lines. What has to hold:
 
     lost        an acknowledged record is there in the end, and so is one that somebody has read
     moved       it is at the offset that the producer was told
-    doubled     a record is at one offset only
+    doubled     a record is at one offset only. Two copies that a producer has sent under different epochs are its own doing, and
+                excused where giving up is: librdkafka takes a new epoch when it cannot find out what became of the former one's batches
+    sequence    in each partition, the sequence numbers of a producer's epoch are consecutive from 0
     reordered   in each partition, the records of a producer are in the order in which it sent them; one that the producer was told
                 to be unknown may come late, because the producer has gone on without it
     conflict    an offset of a partition holds one value, for all readers, members and acknowledgements of all times
@@ -18,6 +20,7 @@ Pure, and linear in the number of lines. What has to hold:
     client      no client gives up: with a fatal error, or with a position that is out of range. During some faults that is excused
 """
 
+import bisect
 import collections
 import glob
 import math
@@ -31,6 +34,7 @@ Ack = collections.namedtuple("Ack", "partition offset value")
 Record = collections.namedtuple("Record", "partition offset value")
 Look = collections.namedtuple("Look", "observer group partition offset")
 Commit = collections.namedtuple("Commit", "group partition offset")
+Batch = collections.namedtuple("Batch", "first last producer_id epoch sequence")
 GaveUp = collections.namedtuple("GaveUp", "time text")
 
 EXCUSED_LATER_S = 10
@@ -51,6 +55,7 @@ class History:
     looks: list = field(default_factory=list)
     commits: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
+    batches: dict = field(default_factory=dict)  # partition -> [Batch]
     gave_up: list = field(default_factory=list)
     excuses: list = field(default_factory=list)  # (from, to): faults with which librdkafka may give up, until the cluster is whole again
 
@@ -64,24 +69,68 @@ def at(partition, offset):
     return f"{partition} offset {offset}"
 
 
-def check_values(history):
-    """An offset has one value, a value has one offset."""
-    value_at, place_of, reported = {}, {}, set()
+def places(history):
+    """(source, partition, offset, value) of everything that was acknowledged or read."""
+    for partition, offset, value in history.acks:
+        yield "its producer", partition, offset, value
+    for source, (partition, offset, value) in history.everything_read():
+        yield source, partition, offset, value
 
-    def once(kind, key, text):
-        if (kind, key) not in reported:
-            reported.add((kind, key))
-            yield Anomaly(kind, text)
 
-    acknowledged = (("its producer", ack) for ack in history.acks)
-    for source, (partition, offset, value) in [*acknowledged, *history.everything_read()]:
+def check_conflicts(history):
+    value_at, reported = {}, set()
+    for source, partition, offset, value in places(history):
         place = (partition, offset)
         known, known_by = value_at.setdefault(place, (value, source))
-        if known != value:
-            yield from once("conflict", place, f"{at(*place)} is {known} for {known_by} and {value} for {source}")
-        first = place_of.setdefault(value, place)
-        if first != place:
-            yield from once("doubled", value, f"{value} is at {at(*first)} and at {at(*place)}")
+        if known != value and place not in reported:
+            reported.add(place)
+            yield Anomaly("conflict", f"{at(*place)} is {known} for {known_by} and {value} for {source}")
+
+
+def copies(history):
+    """(value, place, other place) of each value that is at two places."""
+    place_of, reported = {}, set()
+    for _, partition, offset, value in places(history):
+        first = place_of.setdefault(value, (partition, offset))
+        if first != (partition, offset) and value not in reported:
+            reported.add(value)
+            yield value, first, (partition, offset)
+
+
+def sender(history, place):
+    """(producer id, epoch) of the batch at this place; None if it is not known."""
+    partition, offset = place
+    batches = history.batches.get(partition, [])
+    index = bisect.bisect_right(batches, offset, key=lambda batch: batch.first) - 1
+    if index < 0 or batches[index].last < offset:
+        return None
+    return batches[index].producer_id, batches[index].epoch
+
+
+def sent_again(history, first, second):
+    """Whether the producer has sent both copies, as two different records for the cluster."""
+    senders = sender(history, first), sender(history, second)
+    return bool(history.excuses) and None not in senders and senders[0] != senders[1]
+
+
+def count_sent_again(history):
+    return sum(sent_again(history, first, second) for _, first, second in copies(history))
+
+
+def check_doubled(history):
+    for value, first, second in copies(history):
+        if not sent_again(history, first, second):
+            yield Anomaly("doubled", f"{value} is at {at(*first)} and at {at(*second)}")
+
+
+def check_sequences(history):
+    for partition, batches in history.batches.items():
+        expected = collections.Counter()
+        for first, last, producer_id, epoch, sequence in batches:
+            if sequence != expected[producer_id, epoch]:
+                yield Anomaly("sequence", f"{at(partition, first)} has sequence number {sequence} of producer {producer_id}, epoch {epoch}, "
+                                          f"when {expected[producer_id, epoch]} was next")
+            expected[producer_id, epoch] = sequence + last - first + 1
 
 
 def check_acknowledged(history):
@@ -187,7 +236,7 @@ def check(history):
     found = [Anomaly("client", complaint) for complaint in history.complaints]
     if not history.ends:
         found.append(Anomaly("client", "the last reader could not learn where the partitions end"))
-    for each in [check_acknowledged, check_values, check_order, check_offsets, check_sent, check_commits, check_deliveries,
+    for each in [check_acknowledged, check_conflicts, check_doubled, check_sequences, check_order, check_offsets, check_sent, check_commits, check_deliveries,
                  check_gave_up]:
         found += each(history)
     return found
@@ -258,12 +307,20 @@ def load_nemesis(history, _, path):
             history.excuses[-1] = (history.excuses[-1][0], float(time))
 
 
+def load_batches(history, _, path):
+    for what, partition, *numbers in lines(path):
+        if what == "batch":
+            history.batches.setdefault(partition, []).append(Batch(*map(int, numbers)))
+        elif what == "unreadable":
+            history.complaints.append(f"the batches of {partition} cannot be read")
+
+
 def load(folder):
     history = History()
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.out"))):
         name = os.path.basename(path).removesuffix(".out")
         load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher,
-                    "nemesis": load_nemesis}[name.split("-")[0]]
+                    "nemesis": load_nemesis, "batches": load_batches}[name.split("-")[0]]
         load_one(history, name, path)
     return history
 

@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from checker import Ack, Commit, GaveUp, History, Look, Record, check, load, summary
+from checker import Ack, Batch, Commit, GaveUp, History, Look, Record, check, load, summary
 
 PARTITION = "t/0"
 
@@ -21,6 +21,9 @@ def fine():
     records = [Record(PARTITION, offset, value) for offset, value in enumerate(log)]
     history.readings = {"reader-follow": records[:4], "reader-last": list(records)}
     history.last_reader, history.ends = "reader-last", {PARTITION: len(log)}
+    # Producer ids 8 and 9: p's first record alone, the others in batches.
+    history.batches = {PARTITION: [Batch(0, 0, 8, 0, 0), Batch(1, 1, 9, 0, 0), Batch(2, 3, 8, 0, 1), Batch(4, 4, 9, 0, 1),
+                                   Batch(5, 5, 8, 0, 3)]}
     history.deliveries = {"g": records[:3] + records[2:5]}
     history.commits = [Commit("g", PARTITION, 3), Commit("g", PARTITION, 5)]
     history.looks = [Look("watcher", "g", PARTITION, offset) for offset in (0, 3, 3, 5)]
@@ -68,6 +71,36 @@ class CheckerTest(unittest.TestCase):
     def test_a_record_is_doubled(self):
         self.replace("p:0", "q:0", "p:1", "p:2", "q:1", "p:3", "p:1")
         self.found("doubled")
+
+    def test_a_record_is_doubled_under_two_epochs_of_its_producer(self):
+        self.replace("p:0", "q:0", "p:1", "p:2", "q:1", "p:3", "p:3")
+        self.history.batches[PARTITION].append(Batch(6, 6, 8, 1, 0))
+        self.found("doubled")
+        self.history.excuses = [(1.0, 2.0)]
+        self.found()
+
+    def test_a_record_is_doubled_under_one_epoch(self):
+        self.replace("p:0", "q:0", "p:1", "p:2", "q:1", "p:3", "p:3")
+        self.history.batches[PARTITION].append(Batch(6, 6, 8, 0, 4))
+        self.history.excuses = [(1.0, 2.0)]
+        self.found("doubled")
+
+    def test_a_record_is_doubled_and_nobody_knows_by_whom(self):
+        self.replace("p:0", "q:0", "p:1", "p:2", "q:1", "p:3", "p:3")
+        self.history.excuses = [(1.0, 2.0)]
+        self.found("doubled")
+
+    def test_a_sequence_number_is_repeated(self):
+        self.history.batches[PARTITION][4] = Batch(5, 5, 8, 0, 2)
+        self.found("sequence")
+
+    def test_a_sequence_number_is_left_out(self):
+        self.history.batches[PARTITION][4] = Batch(5, 5, 8, 0, 4)
+        self.found("sequence")
+
+    def test_an_epoch_does_not_begin_with_0(self):
+        self.history.batches[PARTITION][4] = Batch(5, 5, 8, 1, 3)
+        self.found("sequence")
 
     def test_an_unknown_record_is_doubled(self):
         self.replace("p:0", "q:0", "p:1", "p:2", "q:1", "p:3", "p:3")
@@ -206,6 +239,11 @@ class LoadTest(unittest.TestCase):
                             member_g_1="reset 3.0 t/0 out of range\nerror fenced\n", watcher="blind g\n")
         self.assertEqual(sorted(each.time for each in history.gave_up), [1.0, 2.0, 3.0])
         self.assertEqual(len(history.complaints), 2)
+
+    def test_who_wrote_what(self):
+        history = self.load(batches="batch t/0 0 4 8 0 0\nbatch t/0 5 5 8 1 0\nunreadable t/1\n")
+        self.assertEqual(history.batches, {"t/0": [Batch(0, 4, 8, 0, 0), Batch(5, 5, 8, 1, 0)]})
+        self.assertEqual(len(history.complaints), 1)
 
     def test_when_clients_are_excused(self):
         history = self.load(nemesis="excused 1.5\nwhole 2.5\nexcused 8.0\n")

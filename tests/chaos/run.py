@@ -1,7 +1,8 @@
 """Chaos: a real cluster under load, and faults one after the other. In the end a checker proves from what the clients were told that
 no acknowledged record is lost, doubled or out of order. README.md explains it.
 
-    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--outage SECONDS] [--rate N] [--keep]
+    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--outage SECONDS] [--rate N]
+           [--patience FACTOR] [--keep]
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 import time
 
 import checker
+from batches import write_batches
 from clients import Clients
 from cluster import Cluster, wait_until
 from nemesis import FAULTS, describe, schedule, target_of
@@ -61,9 +63,10 @@ class Run:
 
     def demand(self, what, why_not, patience_s=READ_S):
         """`why_not` gives the reason why it is not so yet, or is None if it is too late already."""
+        patience_s *= self.arguments.patience
         reason = wait_until(why_not, patience_s) if why_not else "at the end"
         if reason:
-            self.blame("stuck", f"{what}: not within {patience_s} s: {reason}" if why_not else what)
+            self.blame("stuck", f"{what}: not within {patience_s:g} s: {reason}" if why_not else what)
         return not reason
 
     def must(self, what, why_not, patience_s):
@@ -95,6 +98,7 @@ class Run:
             with contextlib.suppress(Stuck):
                 self.look_for_the_dead(cluster, clients)
             clients.finish(self.demand)
+            write_batches(cluster, os.path.join(self.folder, "batches.out"))
             self.judge()
 
     def faults(self, cluster, clients):
@@ -180,7 +184,7 @@ class Run:
         reported = len(history.acks) + len(history.refused)
         self.counts.update(acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
                            read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())),
-                           gave_up=len(history.gave_up))
+                           gave_up=len(history.gave_up), sent_again=checker.count_sent_again(history))
         self.say(f"checked: {len(history.acks):,} acknowledged records, {len(self.anomalies)} anomalies")
 
 
@@ -197,6 +201,7 @@ def table(runs):
     for what in ["acknowledged", "unknown", "refused", "read"]:
         rows.append([f"records {what}", *(f"{run.counts[what]:,}" for run in runs)])
     rows.append(["clients that gave up, excused or not", *(f"{run.counts['gave_up']:,}" for run in runs)])
+    rows.append(["records that clients sent again as new ones", *(f"{run.counts['sent_again']:,}" for run in runs)])
     rows.append(["writes again after the fault, p50 / max s", *(spread(run.writes_again) for run in runs)])
     rows.append(["whole and writing after its end, p50 / max s", *(spread(run.recovered) for run in runs)])
     rows.append(["anomalies", *(str(len(run.anomalies)) for run in runs)])
@@ -214,6 +219,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="of the schedule; else by chance")
     parser.add_argument("--outage", type=float, default=60, metavar="SECONDS", help="the long outage of the coordination service (60)")
     parser.add_argument("--rate", type=float, default=100, help="records per second of each of the three producers (100)")
+    parser.add_argument("--patience", type=float, default=1, metavar="FACTOR", help="of all bounds, for a machine that is busy (1)")
     parser.add_argument("--keep", action="store_true", help="keep logs and data though all is well")
     arguments = parser.parse_args()
     if arguments.coordination == "none" and arguments.brokers != 1:
