@@ -88,7 +88,7 @@ class Progress:
 
 
 class Clients:
-    """Producers, a reader that follows, groups, and a watcher of what they commit."""
+    """Producers, a reader that follows, groups when they have been added, and a watcher of what they commit."""
 
     def __init__(self, cluster, producers, rate):
         self.cluster, self.rate = cluster, rate
@@ -99,8 +99,12 @@ class Clients:
         self.watcher = self._start("watcher", "watcher", cluster.bootstrap, ",".join(cluster.partitions), ",".join(GROUPS))
         for _ in range(producers):
             self.add_producer()
-        subprocess.run([sys.executable, os.path.join(HERE, "workload.py"), "begin", cluster.bootstrap, ",".join(cluster.partitions),
-                        ",".join(GROUPS)], check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
+
+    def add_groups(self):
+        done = subprocess.run([sys.executable, os.path.join(HERE, "workload.py"), "begin", self.cluster.bootstrap,
+                               ",".join(self.cluster.partitions), ",".join(GROUPS)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"groups cannot commit their first offsets:\n{done.stderr}")
         for group, (_, count) in GROUPS.items():
             for _ in range(count):
                 self.add_member(group)

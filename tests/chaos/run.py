@@ -91,6 +91,7 @@ class Run:
             clients = Clients(cluster, PRODUCERS, self.arguments.rate)
             undo.callback(clients.close)
             try:
+                self.act("the start of the groups", clients.add_groups)
                 self.faults(cluster, clients)
             except Stuck:
                 self.say("no more faults: the cluster does not recover")

@@ -197,9 +197,16 @@ def look(client, group, partitions):
 
 def begin(bootstrap, partitions, groups):
     """From then on, a member that is told to have no valid position is told something wrong."""
+    deadline = time.monotonic() + PATIENCE_S
     for group in groups:
-        consumer(bootstrap, group).commit(offsets=[TopicPartition(*topic_and_number(partition), 0) for partition in partitions],
-                                          asynchronous=False)
+        client = consumer(bootstrap, group)
+        while True:
+            try:
+                client.commit(offsets=[TopicPartition(*topic_and_number(partition), 0) for partition in partitions], asynchronous=False)
+                break
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
 
 
 def watch(bootstrap, partitions, groups, stop):
