@@ -72,7 +72,8 @@ def at(partition, offset):
 def places(history):
     """(source, partition, offset, value) of everything that was acknowledged or read."""
     for partition, offset, value in history.acks:
-        yield "its producer", partition, offset, value
+        if offset >= 0:
+            yield "its producer", partition, offset, value
     for source, (partition, offset, value) in history.everything_read():
         yield source, partition, offset, value
 
@@ -136,17 +137,17 @@ def check_sequences(history):
 def check_acknowledged(history):
     """What was acknowledged, and what anybody has read, is there for the last reader."""
     final = {(record.partition, record.offset): record.value for record in history.readings.get(history.last_reader, [])}
-    places = {value: place for place, value in final.items()}
+    place_of = {value: place for place, value in final.items()}
     for partition, offset, value in history.acks:
-        if final.get((partition, offset)) == value:
+        if final.get((partition, offset)) == value or offset < 0 and value in place_of:
             continue
-        if value in places:
-            yield Anomaly("moved", f"{value} was acknowledged at {at(partition, offset)} and is at {at(*places[value])}")
+        if value in place_of:
+            yield Anomaly("moved", f"{value} was acknowledged at {at(partition, offset)} and is at {at(*place_of[value])}")
         else:
             yield Anomaly("lost", f"{value} was acknowledged at {at(partition, offset)} and is nowhere")
     gone = set()
     for source, (partition, offset, value) in history.everything_read():
-        if value not in places and value not in gone:
+        if value not in place_of and value not in gone:
             gone.add(value)
             yield Anomaly("lost", f"{value} was read by {source} at {at(partition, offset)} and is nowhere")
 

@@ -55,6 +55,12 @@ class CheckerTest(unittest.TestCase):
         self.history.acks.append(Ack(PARTITION, 6, "q:2"))
         self.found("lost")
 
+    def test_a_record_is_acknowledged_without_its_offset(self):
+        self.history.acks[2] = Ack(PARTITION, -1, "p:1")
+        self.found()
+        self.history.acks.append(Ack(PARTITION, -1, "q:2"))
+        self.found("lost")
+
     def test_an_acknowledged_record_is_lost_and_another_is_in_its_place(self):
         self.history.acks.append(Ack(PARTITION, 5, "q:2"))
         self.found("lost", "conflict")

@@ -158,6 +158,7 @@ class Clients:
                 self.replace_member(group, member)
 
     def ended_by_themselves(self):
+        self.listen()
         return [sentence for client in self.all() if (sentence := client.ended_by_itself())]
 
     def why_no_writes_since(self, moment):

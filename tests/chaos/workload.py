@@ -9,7 +9,7 @@ PARTITIONS are separated by commas: TOPIC/NUMBER. A program ends in order when i
 that happens, at once, so that being killed takes nothing back; TIME is the machine's monotonic clock in seconds.
 
     sent TIME PARTITION VALUE             before the client library has it; VALUE is NAME:SEQUENCE
-    ok TIME PARTITION OFFSET VALUE        acknowledged
+    ok TIME PARTITION OFFSET VALUE        acknowledged; OFFSET is -1 if the library has concluded that from later answers
     unknown TIME PARTITION VALUE ERROR    it may be there or not: timeouts are of this kind
     refused TIME PARTITION VALUE ERROR    it is not there for certain
     fatal TIME ERROR                      the library has given up; the program goes on with a new producer
@@ -76,7 +76,7 @@ class IdempotentProducer:
         partition, value, now = name_of(message), message.value().decode(), f"{time.monotonic():.3f}"
         self.in_flight[partition] -= 1
         if error is None:
-            tell("ok", now, partition, message.offset(), value)
+            tell("ok", now, partition, -1 if message.offset() is None else message.offset(), value)
         else:
             tell("refused" if error.code() in REFUSALS else "unknown", now, partition, value, one_line(error))
 
