@@ -128,10 +128,11 @@ class ZooKeeper(CoordinationService):
         return ["java", "-Xms64m", "-Xmx256m", "-cp", ":".join(JARS), "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.settings]
 
     def answers(self):
+        """It says that it is well some time before it takes sessions; it has a mode when it does."""
         try:
             with socket.create_connection((self.machine.address, self.port), timeout=1) as sock:
-                sock.sendall(b"ruok")
-                return sock.recv(4) == b"imok"
+                sock.sendall(b"srvr")
+                return b"Mode: " in sock.makefile("rb").read()
         except OSError:
             return False
 
