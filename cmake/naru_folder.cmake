@@ -28,6 +28,8 @@ function(naru_folder name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE naru_${name} ${arg_TEST_DEPENDS} GTest::gtest GTest::gtest_main)
+    # What a test itself does is not worth much optimisation: this takes 40 % off the time to compile it.
+    target_compile_options(${name}_test PRIVATE -O1 -g1)
     add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES TIMEOUT 900)
   endif()

@@ -14,6 +14,7 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 find_library(SNAPPY_LIBRARY snappy REQUIRED)
+find_library(ZOOKEEPER_LIBRARY libzookeeper_mt.a REQUIRED)
 find_package(benchmark QUIET)
 
 add_library(naru_flags INTERFACE)

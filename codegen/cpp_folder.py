@@ -34,6 +34,7 @@ def write_api_rows(messages: list[Message], namespace: str, origin: str) -> str:
             f".max_version = {request.versions.high},",
             f".first_flexible_version = {first_flexible(request)},",
             f".flexible_response_header = {'false' if response.header_version == 0 else 'true'},",
+            f".between_brokers = {'true' if request.between_brokers else 'false'},",
         ]), "},"]
     if responses:
         raise SchemaError(f"{min(responses.values(), key=lambda m: m.name).name} has no request")

@@ -23,7 +23,7 @@ class Keys(NamedTuple):
 
 
 MESSAGE_KEYS = Keys({"name", "type", "validVersions", "flexibleVersions", "fields"},
-                    {"apiKey", "advertisedMinVersion", "headerVersion", "about", "commonStructs"})
+                    {"apiKey", "advertisedMinVersion", "betweenBrokers", "headerVersion", "about", "commonStructs"})
 STRUCT_KEYS = Keys({"name", "fields"}, {"about"})
 FIELD_KEYS = Keys({"name", "type", "versions"},
                   {"nullableVersions", "tag", "taggedVersions", "flexibleVersions", "default", "ignorable", "cppType",
@@ -116,6 +116,7 @@ class Message:
     versions: Versions
     flexible: Versions
     advertised_min_version: int
+    between_brokers: bool
     header_version: Optional[int]
     root: Struct
     structs: list[Struct]  # without the root; whatever a struct contains comes before it
@@ -176,7 +177,8 @@ class _Parser:
         structs = [s for s in self.finished.values() if s is not root]
         narrow_versions(root, structs, self.versions)
         return Message(self.stem, name, kind, source.get("apiKey"), self.versions, self.flexible,
-                       source.get("advertisedMinVersion", self.versions.low), source.get("headerVersion"), root, structs)
+                       source.get("advertisedMinVersion", self.versions.low), source.get("betweenBrokers", False),
+                       source.get("headerVersion"), root, structs)
 
     def _struct(self, name: str, fields: list) -> Struct:
         if name in self.unfinished:

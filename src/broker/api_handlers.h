@@ -21,6 +21,8 @@ ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, h
     handle_list_config_resources, handle_describe_topic_partitions, handle_find_coordinator, handle_join_group,
     handle_sync_group, handle_heartbeat, handle_leave_group, handle_offset_commit, handle_offset_fetch,
     handle_offset_delete, handle_describe_groups, handle_list_groups, handle_delete_groups,
-    handle_consumer_group_heartbeat, handle_consumer_group_describe;
+    handle_consumer_group_heartbeat, handle_consumer_group_describe, handle_elect_leaders, handle_alter_partition,
+    handle_allocate_producer_ids, handle_naru_metadata, handle_naru_broker_stopping, handle_naru_topics_removed,
+    handle_naru_missing_topics;
 
 }  // namespace naru

@@ -7,6 +7,7 @@
 #include "async/task_group.h"
 #include "broker/authorizer.h"
 #include "broker/broker_services.h"
+#include "broker/cluster_membership.h"
 #include "broker/descriptor_shares.h"
 #include "broker/fetch_sessions.h"
 #include "broker/group_coordinators.h"
@@ -19,7 +20,7 @@
 #include "broker/throttle.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
-#include "coordination_store/embedded/embedded_store.h"
+#include "coordination_store/open_store.h"
 #include "foundation/log.h"
 #include "log_storage/producer_accounting.h"
 #include "network/connection_server.h"
@@ -61,12 +62,45 @@ Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams,
   return directories;
 }
 
-std::vector<BrokerListener> advertised_listeners(const BrokerConfig& config) {
+// What the data folders say of the broker's past.
+struct FolderFacts {
+  bool clean_shutdown = true;
+  std::vector<Uuid> ids;
+  Uuid cluster_id;  // zero: of none yet
+};
+
+// A folder that is new was not left in disorder.
+FolderFacts facts_of(const std::vector<std::unique_ptr<LogDirectory>>& directories) {
+  FolderFacts facts;
+  for (const auto& directory : directories) {
+    const DirectoryIdentity& identity = directory->identity();
+    facts.ids.push_back(identity.directory_id);
+    if (identity.cluster_id.is_zero()) continue;
+    facts.clean_shutdown = facts.clean_shutdown && directory->was_clean_shutdown();
+    facts.cluster_id = identity.cluster_id;
+  }
+  return facts;
+}
+
+bool is_one_address(const Endpoint& address) {
+  return !address.host.empty() && address.host != "0.0.0.0" && address.host != "::" && address.port != 0;
+}
+
+// A broker that is alone may leave its address open: clients are told the one that they have reached. Others have to
+// know it.
+Result<std::vector<BrokerListener>> advertised_listeners(const BrokerConfig& config, bool in_cluster) {
   std::vector<BrokerListener> listeners;
   for (const ListenerConfig& listener : config.listeners) {
+    Endpoint address = listener.advertised.value_or(Endpoint{in_cluster ? listener.bind.host : "", listener.bind.port});
+    if (in_cluster && !is_one_address(address)) {
+      return failure(ErrorCode::invalid_config,
+                     "brokers of a cluster have to know each other's addresses, and listener {} has '{}': set "
+                     "advertised.listeners, for instance {}://HOST:9092",
+                     listener.name, address.to_string(), listener.name);
+    }
     listeners.push_back({.name = listener.name,
-                         .host = listener.advertised ? listener.advertised->host : std::string(),
-                         .port = listener.advertised ? listener.advertised->port : listener.bind.port,
+                         .host = std::move(address.host),
+                         .port = address.port,
                          .security_protocol = std::to_underlying(listener.security_protocol)});
   }
   return listeners;
@@ -76,9 +110,10 @@ std::vector<BrokerListener> advertised_listeners(const BrokerConfig& config) {
 
 // The object graph, in the order of construction; destroyed in reverse.
 struct Broker::Parts {
-  Parts(Seams s, BrokerConfig c)
+  Parts(Seams s, BrokerConfig c, OpenStore o)
       : seams(s),
         config(std::move(c)),
+        open_store(std::move(o)),
         live_config(config),
         memory(config.memory_budget_bytes),
         small_requests(config.memory_budget_bytes / kSmallRequestsPart),
@@ -92,6 +127,7 @@ struct Broker::Parts {
 
   Seams seams;
   const BrokerConfig config;
+  OpenStore open_store;  // none: as configured
   LiveConfig live_config;
   std::mutex obey_mutex;
   LogLevel obeyed_log_level = config.log_level;
@@ -109,11 +145,12 @@ struct Broker::Parts {
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   UnsyncedLogs unsynced_logs;
   HostedPartitions hosted;
-  std::unique_ptr<PartitionKeeper> keeper;
-  std::unique_ptr<EmbeddedStore> store;
+  std::unique_ptr<CoordinationStore> store;
   MetadataPublisher metadata;
   std::unique_ptr<ControllerShell> controller;
-  ProducerIdPool producer_ids{[this] { return controller->allocate_producer_ids(); }};
+  std::unique_ptr<ClusterMembership> cluster;
+  std::unique_ptr<PartitionKeeper> keeper;
+  ProducerIdPool producer_ids{[this] { return cluster->controller().allocate_producer_ids(); }};
   GroupCoordinators groups{seams, config, hosted, metadata, metrics};
   std::unique_ptr<LogMaintenance> maintenance;
   std::optional<BrokerServices> services;
@@ -122,8 +159,11 @@ struct Broker::Parts {
   GaugeCallback connections_gauge;
   TaskGroup background;
   std::vector<Door> doors;
+  FolderFacts folders;
 
   Task<Status> open_storage();
+  Task<Result<std::unique_ptr<CoordinationStore>>> open_session(const LogDirectory& first);
+  OpenStore reopen_store();
   Task<Status> start_controller();
   Status open_doors();
   Task<void> follow_metadata(MetadataImagePtr image);
@@ -145,7 +185,11 @@ MetricsRegistry& Broker::metrics() {
 }
 
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
-  std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config))));
+  return start(seams, std::move(config), OpenStore());
+}
+
+Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, OpenStore open_store) {
+  std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config), std::move(open_store))));
   if (const Status started = co_await start_parts(*broker->parts_); !started.ok()) {
     ignore(co_await broker->stop());
     co_return failure(started);
@@ -166,32 +210,63 @@ Task<Status> Broker::start_parts(Parts& parts) {
 Task<Status> Broker::Parts::open_storage() {
   NARU_CO_TRY_ASSIGN(auto directories,
                      co_await on_worker(seams.scheduler, [this] { return open_directories(seams, config); }));
-  const LogDirectory& first = *directories.front();
-  EmbeddedStoreOptions store_options{.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)};
-  // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
-  if (!first.identity().cluster_id.is_zero()) store_options.expectation = StoreExpectation::must_exist;
+  folders = facts_of(directories);
+  NARU_CO_TRY_ASSIGN(store, co_await open_session(*directories.front()));
+  controller =
+      std::make_unique<ControllerShell>(ControllerShell::Parts{.store = *store,
+                                                               .publisher = metadata,
+                                                               .metrics = metrics,
+                                                               .config = config,
+                                                               .clock = seams.clock,
+                                                               .random = seams.random,
+                                                               .scheduler = seams.scheduler,
+                                                               .session_timeout = config.coordination_session_timeout,
+                                                               .reopen_store = reopen_store()});
+  cluster = std::make_unique<ClusterMembership>(ClusterMembership::Parts{.seams = seams,
+                                                                         .config = config,
+                                                                         .controller = *controller,
+                                                                         .metadata = metadata,
+                                                                         .hosted = hosted,
+                                                                         .metrics = metrics});
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
-                                             std::move(directories), producers);
-  NARU_CO_TRY(co_await keeper->list_folders());
-  NARU_CO_TRY_ASSIGN(store, co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, store_options));
-  co_return Status();
+                                             std::move(directories), producers, cluster->isr_proposals());
+  co_return co_await keeper->list_folders();
+}
+
+Task<Result<std::unique_ptr<CoordinationStore>>> Broker::Parts::open_session(const LogDirectory& first) {
+  if (open_store) co_return co_await open_store();
+  StoreOptions options{.address = config.coordination,
+                       .session_timeout = config.coordination_session_timeout,
+                       .embedded = {.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)}};
+  // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
+  if (!first.identity().cluster_id.is_zero()) options.embedded.expectation = StoreExpectation::must_exist;
+  co_return co_await open_coordination_store(seams, std::move(options));
+}
+
+OpenStore Broker::Parts::reopen_store() {
+  if (open_store) return [this] { return open_store(); };
+  if (config.coordination.service == CoordinationService::embedded) return {};
+  return [this] {
+    return open_coordination_store(
+        seams, {.address = config.coordination, .session_timeout = config.coordination_session_timeout});
+  };
 }
 
 Task<Status> Broker::Parts::start_controller() {
   metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
-  controller = std::make_unique<ControllerShell>(ControllerShell::Parts{.store = *store,
-                                                                        .publisher = metadata,
-                                                                        .config = config,
-                                                                        .clock = seams.clock,
-                                                                        .random = seams.random,
-                                                                        .scheduler = seams.scheduler});
+  const bool in_cluster = open_store || config.coordination.service != CoordinationService::embedded;
+  NARU_CO_TRY_ASSIGN(auto listeners, advertised_listeners(config, in_cluster));
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
-                                          .listeners = advertised_listeners(config)}));
+                                          .listeners = std::move(listeners),
+                                          .clean_shutdown = folders.clean_shutdown,
+                                          .directory_ids = folders.ids,
+                                          .cluster_id = folders.cluster_id}));
+  NARU_CO_TRY(co_await cluster->join());
   NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
@@ -199,7 +274,8 @@ Task<Status> Broker::Parts::start_controller() {
 
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
-  std::vector<Uuid> deleted = co_await keeper->follow(image);
+  std::vector<Uuid> deleted = co_await keeper->follow(image, cluster->may_take_roles(*image));
+  cluster->follow(*image);
   co_await groups.follow(std::move(image));
   // The controller is waiting for us, so it cannot be told here.
   if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
@@ -215,11 +291,10 @@ void Broker::Parts::obey_config() {
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
-  for (const auto& result : co_await controller->confirm_deletions(config.node_id, std::move(topics))) {
-    if (result.status.ok()) continue;
-    log_warn("broker", "the deletion of topic {} is confirmed after the next start: {}", result.topic_id.to_string(),
-             result.status.to_string());
-  }
+  const size_t count = topics.size();
+  const Status confirmed = co_await cluster->controller().confirm_deletions(std::move(topics));
+  if (confirmed.ok()) co_return;
+  log_warn("broker", "the deletion of {} topics is confirmed after the next start: {}", count, confirmed.to_string());
 }
 
 Status Broker::Parts::open_doors() {
@@ -234,6 +309,7 @@ Status Broker::Parts::open_doors() {
                                   .throttle = throttle,
                                   .metadata = metadata,
                                   .controller = *controller,
+                                  .controller_link = cluster->controller(),
                                   .producer_ids = producer_ids,
                                   .keeper = *keeper,
                                   .memory = memory,
@@ -272,12 +348,16 @@ std::optional<std::string> Broker::unhealthy_reason() const {
 Task<Status> Broker::stop() {
   Parts& parts = *parts_;
   parts.connections_gauge = GaugeCallback();
+  if (parts.server) co_await parts.cluster->hand_over();
   co_await parts.groups.stop();  // whoever is parked in a group is answered, and not waited for
   if (parts.server) {
     co_await to_loop(parts.seams.scheduler);
     co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
     co_await parts.dispatcher->drain();
   }
+  // Those who publish metadata first: whoever follows it may begin something in the background.
+  if (parts.cluster) co_await parts.cluster->stop();
+  if (parts.controller) co_await parts.controller->stop();
   co_await parts.background.join();
   if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;

@@ -8,6 +8,8 @@
 
 #include "async/task.h"
 #include "configuration/broker_config.h"
+#include "coordination_store/coordination_store.h"
+#include "foundation/function.h"
 #include "foundation/uuid.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
@@ -24,6 +26,9 @@ class Broker {
   // Opens the data folders, recovers every log, and accepts connections when it returns. Call it on a loop thread.
   // Whatever keeps it from starting is an error whose message names the file or address and says what to do.
   static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config);
+  // The same with another way to the coordination store than the configuration names: the simulator's.
+  using OpenStore = UniqueFunction<Task<Result<std::unique_ptr<CoordinationStore>>>()>;
+  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, OpenStore open_store);
   // After stop().
   ~Broker();
 

@@ -15,6 +15,7 @@
 
 namespace naru {
 
+class ControllerLink;
 class ControllerShell;
 class FetchSessions;
 class GroupCoordinators;
@@ -36,7 +37,8 @@ struct BrokerServices {
   const Authorizer& authorizer;
   Throttle& throttle;
   const MetadataPublisher& metadata;
-  ControllerShell& controller;
+  ControllerShell& controller;  // of this broker, in office or not
+  ControllerLink& controller_link;
   ProducerIdPool& producer_ids;
   const PartitionKeeper& keeper;
   MemoryBudget& memory;

@@ -12,7 +12,9 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithZstd = 10;
+constexpr int16_t kFirstVersionWithFollowers = 11;  // consumers that may read from followers
 constexpr int16_t kFirstVersionWithTopicIds = 13;
+constexpr int16_t kFirstVersionWithReplicaState = 15;
 constexpr int8_t kReadUncommitted = 0;
 
 // Old clients must not get zstd. Whether a stored batch is compressed with it, only its header tells.
@@ -43,6 +45,8 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
   partition.high_watermark = view.high_watermark;
   partition.last_stable_offset = view.high_watermark;
   partition.log_start_offset = view.log_start_offset;
+  partition.diverging_epoch.epoch = view.diverging.epoch;
+  partition.diverging_epoch.end_offset = view.diverging.end_offset;
   // Null, not empty, unless the reader asked for committed records only.
   if (!terms.read_committed) partition.aborted_transactions.reset();
   if (view.slice.empty()) return;
@@ -50,11 +54,20 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
   files.push_back({.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes});
 }
 
+std::optional<FetchingReplica> replica_of(const RequestContext& context, const kafka::FetchRequest& request) {
+  const bool has_state = context.version >= kFirstVersionWithReplicaState;
+  const BrokerId id = has_state ? request.replica_state.replica_id : request.replica_id;
+  if (id < BrokerId(0)) return std::nullopt;
+  return FetchingReplica{id, has_state ? request.replica_state.replica_epoch : -1};
+}
+
 }  // namespace
 
 FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request) {
   const auto max_bytes = static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
-  return {.by_topic_id = context.version >= kFirstVersionWithTopicIds,
+  return {.replica = replica_of(context, request),
+          .leader_only = context.version < kFirstVersionWithFollowers,
+          .by_topic_id = context.version >= kFirstVersionWithTopicIds,
           .accepts_zstd = context.version >= kFirstVersionWithZstd,
           .max_bytes = max_bytes,
           // Never more than the response may hold, or it would always wait in vain.
@@ -90,11 +103,23 @@ Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& t
     const bool room = terms.max_bytes > total && files < terms.max_files;
     const uint64_t left = room ? terms.max_bytes - total : 0;
     // The first partition with data returns at least one batch, however large: else a client could never pass it.
-    const ReadRequest read{.from = target.offset,
-                           .current_leader_epoch = target.current_leader_epoch,
-                           .max_bytes = static_cast<uint32_t>(std::min<uint64_t>(target.max_bytes, left)),
-                           .at_least_one_batch = total == 0};
-    target.view = co_await target.partition->read(read);
+    const auto max_bytes = static_cast<uint32_t>(std::min<uint64_t>(target.max_bytes, left));
+    if (terms.replica) {
+      target.view = co_await target.partition->read_as_follower({.replica = terms.replica->id,
+                                                                 .broker_epoch = terms.replica->broker_epoch,
+                                                                 .from = target.offset,
+                                                                 .last_fetched_epoch = target.last_fetched_epoch,
+                                                                 .flushed_end = target.flushed_offset,
+                                                                 .current_leader_epoch = target.current_leader_epoch,
+                                                                 .max_bytes = max_bytes,
+                                                                 .at_least_one_batch = total == 0});
+    } else {
+      target.view = co_await target.partition->read({.from = target.offset,
+                                                     .current_leader_epoch = target.current_leader_epoch,
+                                                     .max_bytes = max_bytes,
+                                                     .at_least_one_batch = total == 0,
+                                                     .leader_only = terms.leader_only});
+    }
     if (!terms.accepts_zstd) refuse_zstd(target);
     total += target.view.slice.bytes;
     files += target.view.slice.empty() ? 0 : 1;
@@ -107,7 +132,7 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
   return std::ranges::none_of(targets, [](const FetchTarget& target) {
     // A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch for it.
     const LogSlice& slice = target.view.slice;
-    return target.failed() || (!slice.empty() && slice.next_offset < target.view.high_watermark);
+    return target.failed() || target.diverges() || (!slice.empty() && slice.next_offset < target.view.readable_end);
   });
 }
 
@@ -115,7 +140,7 @@ Task<void> warm_cold_data(const BrokerServices& services, const std::vector<Fetc
   std::vector<LogSlice> cold;
   for (const FetchTarget& target : targets) {
     const LogSlice& slice = target.view.slice;
-    const bool at_the_end = slice.next_offset >= target.view.high_watermark;  // written a moment ago
+    const bool at_the_end = slice.next_offset >= target.view.readable_end;  // written a moment ago
     if (!slice.empty() && !at_the_end && !slice.file->is_cached(slice.position, slice.bytes)) cold.push_back(slice);
   }
   if (cold.empty()) co_return;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,17 +24,28 @@ struct FetchTarget {
   uint32_t slot = 0;  // in a session
   Offset offset{0};
   LeaderEpoch current_leader_epoch{-1};
+  LeaderEpoch last_fetched_epoch{-1};
+  Offset flushed_offset{-1};
   uint32_t max_bytes = 0;
   std::shared_ptr<Partition> partition;  // none: view.status says why
   PartitionView view;
 
   bool failed() const { return !view.status.ok(); }
+  bool diverges() const { return view.diverging.end_offset >= Offset(0); }
   // Whether there is data at the offset, in the view or not.
-  bool more_to_read() const { return !failed() && offset < view.high_watermark; }
+  bool more_to_read() const { return !failed() && !diverges() && offset < view.readable_end; }
+};
+
+// A broker that fetches what it follows.
+struct FetchingReplica {
+  BrokerId id;
+  int64_t broker_epoch = -1;
 };
 
 // What a fetch asks for besides its partitions.
 struct FetchTerms {
+  std::optional<FetchingReplica> replica;  // none: a consumer
+  bool leader_only = true;
   bool by_topic_id = false;
   bool accepts_zstd = true;
   uint64_t max_bytes = 0;
@@ -41,6 +53,8 @@ struct FetchTerms {
   size_t max_files = 0;  // to send from
   bool read_committed = false;
   MonotonicTime deadline;
+
+  Audience audience() const { return replica ? Audience::followers : Audience::consumers; }
 };
 FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request);
 

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "broker/group_metadata.h"
-#include "cluster_control/controller_shell.h"
 #include "cluster_control/internal_topics.h"
 #include "consumer_groups/coordinator_key.h"
 #include "foundation/log.h"
@@ -17,51 +16,49 @@ size_t batch_bytes_max(const GroupsConfig& config) {
   return std::min<size_t>(1 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
 }
 
-NewTopic offsets_topic(const GroupsConfig& config) {
-  return {.name = std::string(kOffsetsTopic),
-          .partition_count = config.offsets_topic_partitions,
-          .replication_factor = static_cast<int16_t>(config.offsets_topic_replication_factor.value_or(-1)),
-          .configs = {{"cleanup.policy", "compact"},
-                      {"segment.bytes", std::to_string(config.offsets_topic_segment_bytes)},
-                      {"compression.type", "producer"}},
-          .internal = true};
-}
-
 // How old the metrics of groups may be.
 constexpr Duration kLagInterval = 10s;
 
+bool topic_of_today(const MetadataImage& image, std::string_view name, const CommittedOffset& committed) {
+  const TopicMetadata* topic = image.find_topic(name);
+  return topic != nullptr && committed.belongs_to(topic->id);
+}
+
 // Only which topics exist: nothing expires by it but what belongs to topics that are gone.
+// The image has to be the newest when the shard is asked: offsets are committed for the topics of the newest one.
 class KnownTopics final : public UnreadRecords {
  public:
   explicit KnownTopics(MetadataImagePtr image) : image_(std::move(image)) {}
   bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return true; }
-  bool topic_exists(std::string_view topic) const override { return image_->find_topic(topic) != nullptr; }
+  bool topic_exists(std::string_view name, const CommittedOffset& committed) const override {
+    return topic_of_today(*image_, name, committed);
+  }
 
  private:
   const MetadataImagePtr image_;
 };
 
 // Where the logs on this broker began and ended a moment ago.
+using LogEnds = std::map<TopicIdPartition, std::pair<Offset, Offset>>;
+
 class KnownEnds final : public UnreadRecords {
  public:
-  explicit KnownEnds(MetadataImagePtr image) : topics_(std::move(image)) {}
-
-  void add(const PartitionIdentity& identity, const PartitionView& view) {
-    ends_.insert_or_assign(GroupPartition{identity.topic, identity.index},
-                           std::pair(view.log_start_offset, view.high_watermark));
-  }
+  KnownEnds(MetadataImagePtr image, const LogEnds& ends) : image_(std::move(image)), ends_(ends) {}
 
   bool has_unread(const GroupPartition& partition, const CommittedOffset& committed) const override {
-    const auto found = ends_.find(partition);
+    const TopicMetadata* topic = image_->find_topic(partition.topic);
+    const auto found = topic != nullptr ? ends_.find({topic->id, partition.partition}) : ends_.end();
     if (found == ends_.end()) return true;
     const auto [start, end] = found->second;
     return std::max(start, committed.offset) < end;
   }
-  bool topic_exists(std::string_view topic) const override { return topics_.topic_exists(topic); }
+  bool topic_exists(std::string_view name, const CommittedOffset& committed) const override {
+    return topic_of_today(*image_, name, committed);
+  }
 
  private:
-  KnownTopics topics_;
-  std::map<GroupPartition, std::pair<Offset, Offset>> ends_;
+  const MetadataImagePtr image_;
+  const LogEnds& ends_;
 };
 
 }  // namespace
@@ -94,15 +91,17 @@ Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (!started_ || stopped_) co_return;
   const bool topics_changed = take_topics(*image);
-  std::vector<std::shared_ptr<Partition>> here;
+  std::vector<CoordinatorRuntime::Led> here;
   if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
     for (const PartitionStatePtr& state : topic->partitions) {
       if (state->leader != config_.node_id) continue;
-      if (auto hosted = hosted_.find(topic->id, state->index)) here.push_back(std::move(hosted.partition));
+      if (auto hosted = hosted_.find(topic->id, state->index)) {
+        here.push_back({std::move(hosted.partition), state->leader_epoch});
+      }
     }
   }
   co_await runtime_.keep_only(here);
-  for (const auto& partition : here) runtime_.serve(partition);
+  for (const auto& [partition, leader_epoch] : here) runtime_.serve(partition, leader_epoch);
   tell_deleted_topics(*image);
   if (topics_changed) tell_topics();
   if (image->group_configs() != followed_->group_configs()) tell_settings(*image);
@@ -136,14 +135,15 @@ void GroupCoordinators::tell_shards(const News& news) {
     shard->run(
         {.run = [news](StateShard& state, const CoordinatorTime& time,
                        CoordinatorOutcome& outcome) { news(static_cast<GroupCoordinator&>(state), time, outcome); },
-         .refuse = [](const Status&) {}});
+         .refuse = [](const Status&) {},
+         .is_news = true});
   }
 }
 
 void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
-  std::vector<std::string> gone;
+  std::vector<FormerTopic> gone;
   for (const TopicMetadataPtr& topic : followed_->topics()) {
-    if (image.find_topic(topic->id) == nullptr) gone.push_back(topic->name);
+    if (image.find_topic(topic->id) == nullptr) gone.push_back({topic->name, topic->id});
   }
   if (gone.empty()) return;
   // A shard that is being loaded looks for topics that are gone when that is done.
@@ -152,7 +152,7 @@ void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
   });
 }
 
-// --- Expiry ----------------------------------------------------------------------------------------------------------
+// --- Life -----------------------------------------------------------------------------------------------------------
 
 Task<void> GroupCoordinators::start() {
   {
@@ -171,6 +171,8 @@ Task<void> GroupCoordinators::stop() {
   stopped_ = true;
   co_await runtime_.stop();
 }
+
+// --- Expiry ----------------------------------------------------------------------------------------------------------
 
 Task<void> GroupCoordinators::expire_offsets_from_time_to_time() {
   const CancelToken stopped = background_.token();
@@ -194,28 +196,20 @@ Task<void> GroupCoordinators::measure_lag_from_time_to_time() {
 Task<void> GroupCoordinators::expire_offsets() {
   if (runtime_.shards().empty()) co_return;
   co_await to_worker(seams_.scheduler);  // thousands of partitions take a while
-  const auto ends = std::make_shared<KnownEnds>(metadata_.current());
+  const auto ends = std::make_shared<LogEnds>();
   for (const auto& partition : hosted_.all()) {
     const PartitionView view = co_await partition->look(kNoLeaderEpoch);
-    if (view.status.ok()) ends->add(partition->identity(), view);
+    const PartitionIdentity& identity = partition->identity();
+    if (view.status.ok())
+      ends->insert_or_assign({identity.topic_id, identity.index},
+                             std::pair(view.log_start_offset, view.high_watermark));
   }
-  tell_shards([ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-    groups.expire_offsets(*ends, time, outcome);
+  tell_shards([this, ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+    groups.expire_offsets(KnownEnds(metadata_.current(), *ends), time, outcome);
   });
 }
 
 // --- Who coordinates what --------------------------------------------------------------------------------------------
-
-Task<Status> GroupCoordinators::make_topic(ControllerShell& controller) {
-  if (metadata_.current()->find_topic(kOffsetsTopic) != nullptr) co_return Status();
-  CreateTopicsRequest request;
-  request.topics.push_back(offsets_topic(config_.groups));
-  const auto results = co_await controller.create_topics(std::move(request));
-  const Status& status = results.front().status;
-  if (status.ok() || status == ErrorCode::topic_already_exists) co_return Status();
-  log_warn("groups", "{} cannot be made, so there are no groups: {}", kOffsetsTopic, status.to_string());
-  co_return status;
-}
 
 BrokerId GroupCoordinators::coordinator_of(std::string_view group_id) const {
   const MetadataImagePtr image = metadata_.current();

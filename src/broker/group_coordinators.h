@@ -23,8 +23,6 @@
 
 namespace naru {
 
-class ControllerShell;
-
 // Thread-safe. Everything it is made of outlives it.
 class GroupCoordinators final : private StateShardFactory {
  public:
@@ -39,8 +37,6 @@ class GroupCoordinators final : private StateShardFactory {
   // Once, before the partitions are closed. Whoever is parked is answered.
   Task<void> stop();
 
-  // Makes __consumer_offsets if it is not there yet.
-  Task<Status> make_topic(ControllerShell& controller);
   // Which broker coordinates the group; kNoBroker while that is not known.
   BrokerId coordinator_of(std::string_view group_id) const;
 

@@ -55,6 +55,7 @@ Task<void> GroupLag::measure_group(std::shared_ptr<CoordinatorShard> shard, std:
   for (const FetchedOffset& entry : fetched->offsets) {
     const HostedPartition hosted = hosted_.find(entry.partition.topic, entry.partition.partition);
     if (!hosted || !entry.committed) continue;
+    if (!entry.committed->belongs_to(hosted.partition->identity().topic_id)) continue;
     const PartitionView view = co_await hosted.partition->look(kNoLeaderEpoch);
     if (!view.status.ok()) continue;
     Lag& lag = lags[{group, entry.partition.topic}];

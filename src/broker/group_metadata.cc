@@ -47,15 +47,18 @@ GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& im
   GroupSettings settings{.initial_rebalance_delay = config.initial_rebalance_delay,
                          .session_timeout_min = config.min_session_timeout,
                          .session_timeout_max = config.max_session_timeout,
-                         .size_max = config.max_size,
+                         .size_max = static_cast<size_t>(config.max_size),
                          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
                          .offsets_retention = config.offsets_retention,
-                         .offsets_retention_check_interval = config.offsets_retention_check_interval,
-                         .group_bytes_max = at_most_a_record(config, 8 << 20)};
+                         .group_bytes_max = at_most_a_record(config, 8 << 20),
+                         .commit_bytes_max = at_most_a_record(config, 16 << 20)};
   settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
   settings.consumer.subscription_bytes_max = at_most_a_record(config, 1 << 20);
-  settings.consumer.size_max = config.consumer_max_size;
+  // All members become records of one batch when a group changes its protocol.
+  settings.consumer.group_subscription_bytes_max = at_most_a_record(config, 16 << 20);
+  settings.consumer.size_max = static_cast<size_t>(config.consumer_max_size);
+  settings.consumer.assignors = config.consumer_assignors;
   settings.consumer.migration = migration_of(config.consumer_migration_policy);
   for (const auto& [group_id, overrides] : image.group_configs()) {
     ConsumerGroupTimeouts timeouts = settings.consumer.timeouts;

@@ -23,6 +23,7 @@ FetchSeen seen_in(const FetchTarget& target) {
   return {.error = target.view.status.code(),
           .high_watermark = target.view.high_watermark,
           .log_start_offset = target.view.log_start_offset,
+          .diverges = target.diverges(),
           .has_records = !target.view.slice.empty(),
           .more_to_read = target.more_to_read()};
 }
@@ -99,7 +100,9 @@ void LiveFetchSession::update(const kafka::FetchRequest& request) {
       core_.put(topic.topic, topic.topic_id, wanted.partition,
                 {.fetch_offset = wanted.fetch_offset,
                  .current_leader_epoch = wanted.current_leader_epoch,
-                 .max_bytes = wanted.partition_max_bytes});
+                 .max_bytes = wanted.partition_max_bytes,
+                 .last_fetched_epoch = wanted.last_fetched_epoch,
+                 .flushed_offset = wanted.flushed_offset});
     }
   }
 }
@@ -138,13 +141,15 @@ std::vector<FetchTarget> LiveFetchSession::due_targets(const BrokerServices& ser
                                          .slot = slot,
                                          .offset = place.position.fetch_offset,
                                          .current_leader_epoch = place.position.current_leader_epoch,
+                                         .last_fetched_epoch = place.position.last_fetched_epoch,
+                                         .flushed_offset = place.position.flushed_offset,
                                          .max_bytes = static_cast<uint32_t>(std::max(place.position.max_bytes, 0))});
     find_partition(services, context, terms, target);
     if (target.partition == partitions_[slot]) continue;
     let_go(slot);
     partitions_[slot] = target.partition;
     // Before it is read: whatever the read does not see is news. Everything so far is not.
-    if (target.partition) target.partition->watch(news_, slot, UINT64_MAX);
+    if (target.partition) target.partition->watch(news_, slot, UINT64_MAX, terms.audience());
   }
   return targets;
 }

@@ -30,7 +30,7 @@ JournalSettings journal_settings(const BrokerConfig& config) {
 PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config,
                                  MetricsRegistry& metrics, OpenFiles& open_files, UnsyncedLogs& unsynced_logs,
                                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
-                                 const ProducerRules& producers)
+                                 const ProducerRules& producers, IsrProposals& isr_proposals)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
@@ -39,7 +39,8 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       journals_(seams, journal_folders(directories_), journal_settings(config), metrics),
       open_files_(open_files),
       unsynced_logs_(unsynced_logs),
-      producers_(producers) {}
+      producers_(producers),
+      isr_proposals_(isr_proposals) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -64,7 +65,7 @@ Task<Status> PartitionKeeper::bind_cluster(Uuid cluster_id) {
   });
 }
 
-Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
+Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image, bool may_take_roles) {
   std::vector<Uuid> deleted;
   // Deletions first: a topic that was deleted and made again needs its name back.
   for (const auto& [id, topic] : image->deleted_topics()) {
@@ -84,6 +85,13 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
     hosted_.set_config(topic->id,
                        std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs)));
   }
+  if (may_take_roles) {
+    const bool for_the_first_time = !has_roles_;
+    const std::span<const TopicMetadataPtr> changed(topics);
+    const std::span<const TopicMetadataPtr> with_roles = for_the_first_time ? image->topics() : changed;
+    for (const TopicMetadataPtr& topic : with_roles) assign(*topic);
+  }
+  has_roles_ = may_take_roles;
   if (!std::exchange(strays_mentioned_, true)) warn_of_strays(*image);
   followed_ = std::move(image);
   co_return deleted;
@@ -109,6 +117,19 @@ std::vector<TopicMetadataPtr> PartitionKeeper::to_be_followed(const MetadataImag
   return topics;
 }
 
+// A partition ignores what it knows already.
+void PartitionKeeper::assign(const TopicMetadata& topic) {
+  for (const PartitionStatePtr& state : topic.partitions) {
+    const HostedPartition hosted = hosted_.find(topic.id, state->index);
+    if (!hosted) continue;
+    hosted.partition->assign({.leader = state->leader,
+                              .leader_epoch = state->leader_epoch,
+                              .partition_epoch = state->partition_epoch,
+                              .replicas = state->replicas,
+                              .isr = state->isr});
+  }
+}
+
 // They are missing again, and so opened by open_missing().
 void PartitionKeeper::forget_unmade() {
   const std::scoped_lock lock(unmade_mutex_);
@@ -130,9 +151,8 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
       if (!config) {
         config = std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs));
       }
-      openings.push_back({.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index},
-                          .leader_epoch = state->leader_epoch,
-                          .config = config});
+      openings.push_back(
+          {.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index}, .config = config});
     }
   }
   if (openings.empty()) co_return;
@@ -232,9 +252,11 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
   const PartitionServices services{.clock = seams_.clock,
                                    .scheduler = seams_.scheduler,
                                    .durability = *location.journal,
-                                   .unsynced_logs = unsynced_logs_};
-  auto partition = std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, opening.leader_epoch,
-                                               *opening.config, services);
+                                   .unsynced_logs = unsynced_logs_,
+                                   .isr_proposals = &isr_proposals_,
+                                   .replica_lag_time_max = config_.replication.lag_time_max};
+  auto partition =
+      std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
               {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
 }

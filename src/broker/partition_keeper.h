@@ -30,7 +30,8 @@ class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
                   OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
-                  std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers);
+                  std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers,
+                  IsrProposals& isr_proposals);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
@@ -43,7 +44,8 @@ class PartitionKeeper {
   // answered with its error; it does not keep the others from being served.
   // The result: topics whose recorded deletion is done on this broker.
   // Costs what has changed since the image before, not what is there.
-  Task<std::vector<Uuid>> follow(MetadataImagePtr image);
+  // `may_take_roles`: whether partitions lead and follow as the image says; if not, they stay what they are.
+  Task<std::vector<Uuid>> follow(MetadataImagePtr image, bool may_take_roles);
 
   // After the first follow(): partitions that are known and nowhere to be found, while a data folder is new. Its disk
   // may just not be mounted, and partitions that begin empty would hide that.
@@ -62,7 +64,6 @@ class PartitionKeeper {
   using PartitionKey = PartitionFolders::PartitionKey;
   struct Opening {
     PartitionIdentity identity;
-    LeaderEpoch leader_epoch;
     std::shared_ptr<const TopicConfig> config;
     bool is_new = false;  // its folder's name is not durable yet
     Status problem;       // with creating it
@@ -72,6 +73,7 @@ class PartitionKeeper {
   Status look_for_lost(const std::vector<Opening>& openings) const;
   // Topics whose partitions or configuration may have to be touched.
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
+  void assign(const TopicMetadata& topic);
   void forget_unmade();
   Task<void> make_folder(Opening& opening);
   Task<void> open_partition(Opening& opening);
@@ -97,6 +99,7 @@ class PartitionKeeper {
   OpenFiles& open_files_;
   UnsyncedLogs& unsynced_logs_;
   const ProducerRules producers_;
+  IsrProposals& isr_proposals_;
 
   PartitionFolders folders_{directories_, journals_};
   std::mutex unmade_mutex_;
@@ -107,6 +110,7 @@ class PartitionKeeper {
   // As of the last follow().
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
   std::shared_ptr<const BrokerConfig> followed_config_;
+  bool has_roles_ = false;
   bool strays_mentioned_ = false;
   bool bound_ = false;  // bind_cluster() was there, so the broker has started
   Status start_problem_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/api_handlers.h"
+#include "broker/controller_link.h"
 #include "broker/reply.h"
 #include "foundation/log.h"
 #include "kafka_protocol/messages/api_versions_response.h"
@@ -17,7 +18,9 @@ const Principal kAnonymous;
 struct HandlerRow {
   kafka::ApiKey key;
   ApiHandler* handler;
+  bool only_by_controller = false;  // elsewhere, what clients ask is passed on to it
 };
+constexpr bool kOnlyByController = true;
 
 constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::produce, handle_produce},
@@ -34,30 +37,42 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::describe_groups, handle_describe_groups},
     HandlerRow{kafka::ApiKey::list_groups, handle_list_groups},
     HandlerRow{kafka::ApiKey::api_versions, handle_api_versions},
-    HandlerRow{kafka::ApiKey::create_topics, handle_create_topics},
-    HandlerRow{kafka::ApiKey::delete_topics, handle_delete_topics},
+    HandlerRow{kafka::ApiKey::create_topics, handle_create_topics, kOnlyByController},
+    HandlerRow{kafka::ApiKey::delete_topics, handle_delete_topics, kOnlyByController},
     HandlerRow{kafka::ApiKey::delete_records, handle_delete_records},
     HandlerRow{kafka::ApiKey::init_producer_id, handle_init_producer_id},
     HandlerRow{kafka::ApiKey::offset_for_leader_epoch, handle_offset_for_leader_epoch},
     HandlerRow{kafka::ApiKey::describe_configs, handle_describe_configs},
-    HandlerRow{kafka::ApiKey::alter_configs, handle_alter_configs},
+    HandlerRow{kafka::ApiKey::alter_configs, handle_alter_configs, kOnlyByController},
     HandlerRow{kafka::ApiKey::describe_log_dirs, handle_describe_log_dirs},
-    HandlerRow{kafka::ApiKey::create_partitions, handle_create_partitions},
+    HandlerRow{kafka::ApiKey::create_partitions, handle_create_partitions, kOnlyByController},
     HandlerRow{kafka::ApiKey::delete_groups, handle_delete_groups},
-    HandlerRow{kafka::ApiKey::incremental_alter_configs, handle_incremental_alter_configs},
+    HandlerRow{kafka::ApiKey::elect_leaders, handle_elect_leaders, kOnlyByController},
+    HandlerRow{kafka::ApiKey::incremental_alter_configs, handle_incremental_alter_configs, kOnlyByController},
     HandlerRow{kafka::ApiKey::offset_delete, handle_offset_delete},
+    HandlerRow{kafka::ApiKey::alter_partition, handle_alter_partition},
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::allocate_producer_ids, handle_allocate_producer_ids},
     HandlerRow{kafka::ApiKey::consumer_group_heartbeat, handle_consumer_group_heartbeat},
     HandlerRow{kafka::ApiKey::consumer_group_describe, handle_consumer_group_describe},
     HandlerRow{kafka::ApiKey::list_config_resources, handle_list_config_resources},
     HandlerRow{kafka::ApiKey::describe_topic_partitions, handle_describe_topic_partitions},
+    HandlerRow{kafka::ApiKey::naru_metadata, handle_naru_metadata},
+    HandlerRow{kafka::ApiKey::naru_broker_stopping, handle_naru_broker_stopping},
+    HandlerRow{kafka::ApiKey::naru_topics_removed, handle_naru_topics_removed},
+    HandlerRow{kafka::ApiKey::naru_missing_topics, handle_naru_missing_topics},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");
 
-ApiHandler* find_handler(const kafka::ApiRow& api) {
-  return kHandlers[&api - kafka::kApiTable.data()].handler;
+const HandlerRow& find_handler(const kafka::ApiRow& api) {
+  return kHandlers[&api - kafka::kApiTable.data()];
+}
+
+// What a broker asks is answered here, so that nothing goes round in circles.
+bool should_be_passed_on(const HandlerRow& row, const RequestContext& context) {
+  return row.only_by_controller && context.connection->client_software().name != kPeerSoftware;
 }
 
 // KIP-511: a client that is newer than we are learns our range from a version 0 answer.
@@ -111,7 +126,15 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
                                .frame = request.frame,
                                .received = request.received,
                                .times = times};
-  Response response = co_await find_handler(*header.api)(services_, context, body);
+  const HandlerRow& row = find_handler(*header.api);
+  std::optional<Response> passed_on;
+  if (should_be_passed_on(row, context)) passed_on = co_await services_.controller_link.forward(context);
+  Response response;
+  if (passed_on) {
+    response = std::move(*passed_on);
+  } else {
+    response = co_await row.handler(services_, context, body);
+  }
 
   const MonotonicTime now = services_.clock.now();
   // A handler that does not say where its work ends has waited for nobody.

@@ -19,6 +19,7 @@ class SessionNews final : public FetchWatcher {
 
   void more_to_read(uint32_t slot, uint64_t bytes) override { tell(slot, false, bytes); }
   void log_start_moved(uint32_t slot) override { tell(slot, false, 0); }
+  void high_watermark_moved(uint32_t slot) override { tell(slot, false, 0); }
   void state_changed(uint32_t slot) override { tell(slot, true, 0); }
 
   struct Item {

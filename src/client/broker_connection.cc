@@ -3,12 +3,12 @@
 #include <chrono>
 
 #include "client/broker_error.h"
+#include "foundation/byte_reader.h"
+#include "foundation/byte_writer.h"
 #include "kafka_protocol/messages/api_versions_request.h"
 
 namespace naru::client {
 namespace {
-
-constexpr std::string_view kSoftwareName = "naru";
 
 // The answer begins with the correlation id and the error. A broker that does not know our version says so in the
 // form of version 0, so the error has to be known before the rest can be read.
@@ -55,7 +55,7 @@ Task<Status> BrokerConnection::negotiate() {
   const std::string_view api = "ApiVersions";
   int16_t version = kafka::api_row(kafka::ApiKey::api_versions).max_version;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    kafka::ApiVersionsRequest request{.client_software_name = kSoftwareName,
+    kafka::ApiVersionsRequest request{.client_software_name = options_.software_name,
                                       .client_software_version = options_.software_version};
     const int32_t id = next_correlation_id_++;
     auto frame = kafka::encode_request_frame(request, version, id, options_.client_id);
@@ -96,6 +96,31 @@ Task<Result<SharedBytes>> BrokerConnection::exchange(Bytes frame, std::string_vi
   auto result = co_await answer;
   seams_.scheduler.cancel_timer(timer);
   co_return result;
+}
+
+Task<Result<Bytes>> BrokerConnection::forward(SharedBytes request, std::string_view api, Duration timeout) {
+  // Key and version of the API, two bytes each, then the correlation id; an answer begins with it.
+  constexpr size_t kRequestIdAt = 4, kIdSize = 4;
+  const auto self = shared_from_this();
+  const int32_t id = next_correlation_id_++;
+  const BytesView asked = request.view();
+  Bytes frame;
+  ByteWriter writer(frame);
+  writer.write_int(static_cast<int32_t>(asked.size()));
+  writer.write_bytes(asked.first(kRequestIdAt));
+  writer.write_int(id);
+  writer.write_bytes(asked.subspan(kRequestIdAt + kIdSize));
+  NARU_CO_TRY_ASSIGN(const SharedBytes answer, co_await exchange(std::move(frame), api, timeout));
+  ByteReader reader(answer.view());
+  const auto answered = reader.read_int<int32_t>();
+  const Status decoded = reader.ok() ? Status() : Status(ErrorCode::corrupt_message, "it is too short");
+  NARU_CO_TRY(check_answer(decoded, api, answered, id));
+  Bytes told;
+  ByteWriter teller(told);
+  teller.write_int(static_cast<int32_t>(answer.size()));
+  teller.write_bytes(asked.subspan(kRequestIdAt, kIdSize));
+  teller.write_bytes(answer.view().subspan(kIdSize));
+  co_return told;
 }
 
 Status BrokerConnection::check_answer(const Status& decoded, std::string_view api, int32_t answered, int32_t asked) {

@@ -19,12 +19,13 @@ namespace naru::client {
 
 struct ConnectionOptions {
   std::string client_id = "naru";
+  std::string software_name = "naru";      // told to the broker, too
   std::string software_version = "0";      // told to the broker
   Duration request_timeout = 30s;          // for the negotiation; calls name their own
   size_t response_bytes_max = 256u << 20;  // a larger answer breaks the connection
 };
 
-// Thread: the event loop on which it was opened, only; the platform of a client has one loop.
+// Thread: the event loop on which it was opened, only (to_its_loop()); the platform of a client has one loop.
 // Requests may be pipelined; the broker answers in order. Whatever is unexpected (a size or an answer that makes no
 // sense, silence beyond a timeout, a reset) breaks the connection: every call that waits fails with network_exception
 // and a message that names the broker, and its outcome is unknown. A broken connection stays broken: open a new one.
@@ -45,6 +46,23 @@ class BrokerConnection final : public StreamObserver, public std::enable_shared_
     const int32_t id = next_correlation_id_++;
     auto frame = kafka::encode_request_frame(request, *version, id, options_.client_id);
     return receive<Response>(shared_from_this(), std::move(frame.bytes), id, *version, timeout);
+  }
+
+  // Passes on a request that somebody else has encoded (a frame's content); yields a whole frame for him, with the
+  // correlation id that he chose.
+  Task<Result<Bytes>> forward(SharedBytes request, std::string_view api, Duration timeout);
+
+  // `co_await connection->to_its_loop()`: the coroutine goes on there. Any thread.
+  auto to_its_loop() {
+    struct Awaiter {
+      Stream& stream;
+      bool await_ready() const { return false; }
+      void await_suspend(std::coroutine_handle<> coroutine) const {
+        stream.run_on_loop([coroutine] { coroutine.resume(); });
+      }
+      void await_resume() const {}
+    };
+    return Awaiter{*stream_};
   }
 
   // A request that gets no answer: Produce with acks=0.

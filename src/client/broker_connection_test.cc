@@ -19,13 +19,7 @@ class ConnectionTest : public testing::Test {
  protected:
   template <class T>
   T run(Task<T> task) {
-    std::optional<T> result;
-    world_.run_task(keep(std::move(task), result));
-    return std::move(*result);
-  }
-  template <class T>
-  static Task<void> keep(Task<T> task, std::optional<T>& result) {
-    result.emplace(co_await std::move(task));
+    return run_in(world_, std::move(task));
   }
 
   Seams seams() { return process_->seams(); }

@@ -4,16 +4,15 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "client/cluster_metadata.h"
 #include "foundation/bytes.h"
+#include "kafka_protocol/embedded_consumer_protocol.h"
 
 namespace naru::client {
 
-// The protocol type of groups whose members speak this.
-inline constexpr std::string_view kConsumerProtocolType = "consumer";
+using kafka::kConsumerProtocolType;
 
 // None: these bytes are something else. Versions newer than ours are read as far as we know them.
 std::optional<std::vector<std::string>> read_subscription(BytesView metadata);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordination_store/simulated/run_in_world.h"
 #include "kafka_protocol/frame.h"
 #include "kafka_protocol/messages/api_versions_request.h"
 #include "kafka_protocol/messages/api_versions_response.h"

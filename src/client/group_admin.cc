@@ -64,6 +64,7 @@ Task<Result<kafka::ConsumerGroupDescribeResponse>> ask_for_consumer_groups(Clust
                                                                            std::span<const std::string> group_ids) {
   kafka::ConsumerGroupDescribeRequest request;
   request.group_ids.assign(group_ids.begin(), group_ids.end());
+  request.naru_include_progress = true;
   auto response =
       co_await connection->call<kafka::ConsumerGroupDescribeResponse>(request, client.options().request_timeout);
   if (!response && response.error() == ErrorCode::unsupported_version) {

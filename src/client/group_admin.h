@@ -32,8 +32,9 @@ struct GroupMember {
   size_t unread_bytes = 0;                 // of an assignment that is not of consumers
 
   // Of the type "consumer" alone.
-  std::vector<TopicPartition> target = {};  // that it is to have, in order
-  int32_t epoch = -1;                       // that of the group's assignment once it has given up all that it should
+  std::vector<TopicPartition> target = {};              // that it is to have, in order
+  std::vector<TopicPartition> pending_revocation = {};  // that it was told to give up, in order; if the broker tells
+  int32_t epoch = -1;  // that of the group's assignment once it has given up all that it should
 };
 
 struct GroupDescription {

@@ -46,13 +46,7 @@ class GroupAdminTest : public testing::Test {
 
   template <class T>
   T run(Task<T> task) {
-    std::optional<T> result;
-    world_.run_task(keep(std::move(task), result));
-    return std::move(*result);
-  }
-  template <class T>
-  static Task<void> keep(Task<T> task, std::optional<T>& result) {
-    result.emplace(co_await std::move(task));
+    return run_in(world_, std::move(task));
   }
 
   static void describes(FakeBroker& broker, std::function<Described()> describe) {
@@ -139,6 +133,29 @@ TEST_F(GroupAdminTest, OurOwnFieldsAreAskedForAndRead) {
   ASSERT_TRUE(group) << group.error().to_string();
   EXPECT_EQ(group->state_since, 77);
   EXPECT_EQ(group->waiting_for, std::vector<std::string>{"m"});
+}
+
+TEST_F(GroupAdminTest, OurOwnFieldsOfGroupsOfTheConsumerProtocolToo) {
+  describes(first_, [] { return Described{.error_code = ErrorCode::group_id_not_found, .group_id = "g"}; });
+  first_.on(kafka::ApiKey::consumer_group_describe, [](const Request& request) {
+    kafka::ConsumerGroupDescribeResponse response;
+    ConsumerDescribed& group = response.groups.emplace_back();
+    group.group_id = "g";
+    group.group_state = "Reconciling";
+    auto& member = group.members.emplace_back();
+    member.member_id = "m";
+    if (request.body<kafka::ConsumerGroupDescribeRequest>().naru_include_progress) {
+      group.naru_state_since_ms = 77;
+      member.naru_pending_revocation.push_back(
+          {.topic_id = {}, .topic_name = "t", .partitions = {PartitionIndex(3), PartitionIndex(1)}});
+    }
+    return request.answer(response);
+  });
+  const auto group = run(describe_group(client_, "g", 3s));
+  ASSERT_TRUE(group) << group.error().to_string();
+  EXPECT_EQ(group->state_since, 77);
+  EXPECT_EQ(group->members.at(0).pending_revocation,
+            (std::vector<TopicPartition>{{"t", PartitionIndex(1)}, {"t", PartitionIndex(3)}}));
 }
 
 TEST_F(GroupAdminTest, WhatMembersHaveOfAnotherProtocolIsCounted) {

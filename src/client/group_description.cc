@@ -33,9 +33,9 @@ GroupMember to_member(kafka::DescribeGroupsResponse::DescribedGroupMember descri
   return member;
 }
 
-std::vector<TopicPartition> to_partitions(const ConsumerAnswer::Assignment& assignment) {
+std::vector<TopicPartition> to_partitions(const std::vector<ConsumerAnswer::TopicPartitions>& topics) {
   std::vector<TopicPartition> partitions;
-  for (const auto& topic : assignment.topic_partitions) {
+  for (const auto& topic : topics) {
     for (const PartitionIndex partition : topic.partitions) partitions.push_back({topic.topic_name, partition});
   }
   std::ranges::sort(partitions);
@@ -51,8 +51,9 @@ GroupMember to_member(ConsumerAnswer::Member described) {
                      .host = without_slash(std::move(described.client_host)),
                      .topics = std::move(described.subscribed_topic_names),
                      .topic_expression = described.subscribed_topic_regex.value_or(""),
-                     .partitions = to_partitions(described.assignment),
-                     .target = to_partitions(described.target_assignment),
+                     .partitions = to_partitions(described.assignment.topic_partitions),
+                     .target = to_partitions(described.target_assignment.topic_partitions),
+                     .pending_revocation = to_partitions(described.naru_pending_revocation),
                      .epoch = described.member_epoch};
   std::ranges::sort(member.topics);
   return member;
@@ -84,6 +85,7 @@ GroupDescription to_description(ConsumerAnswer::DescribedGroup described, Broker
                          .protocol = std::move(described.assignor_name),
                          .coordinator = coordinator,
                          .members = {},
+                         .state_since = described.naru_state_since_ms,
                          .waiting_for = {},
                          .epoch = described.group_epoch,
                          .assignment_epoch = described.assignment_epoch};

@@ -78,8 +78,9 @@ TEST(AllocateProducerIds, NoCrashMakesBlocksOverlap) {
         store = std::move(*opened);
       }
       MetadataPublisher publisher;
-      ControllerShell controller({*store, publisher, config, seams.clock, seams.random, seams.scheduler});
-      const BrokerRegistration registration{BrokerId(1), seams.random.uuid(), std::nullopt, {}};
+      MetricsRegistry metrics;
+      ControllerShell controller({*store, publisher, metrics, config, seams.clock, seams.random, seams.scheduler});
+      const BrokerRegistration registration{.id = BrokerId(1), .incarnation = seams.random.uuid()};
       ASSERT_TRUE(run_in(world, controller.start(registration)).ok());
       node.disk().die_after(step);
       for (int i = 0; i < 10; ++i) {
@@ -90,6 +91,7 @@ TEST(AllocateProducerIds, NoCrashMakesBlocksOverlap) {
         highest = block->end - 1;
       }
       crashes += node.disk().is_dead() ? 1 : 0;
+      world.run_task(controller.stop());
       ignore(run_in(world, store->close()));
       node.crash();
     }
@@ -107,8 +109,9 @@ TEST(AllocateProducerIds, ConflictsAndLostAnswersNeverMakeBlocksOverlap) {
   auto embedded = run_in(world, EmbeddedStore::open(seams.files, seams.scheduler, seams.random, {.folder = "/m"}));
   FaultInjectingStore store(**embedded, seams.random);
   MetadataPublisher publisher;
-  ControllerShell controller({store, publisher, config, seams.clock, seams.random, seams.scheduler});
-  ASSERT_TRUE(run_in(world, controller.start({BrokerId(1), seams.random.uuid(), std::nullopt, {}})).ok());
+  MetricsRegistry metrics;
+  ControllerShell controller({store, publisher, metrics, config, seams.clock, seams.random, seams.scheduler});
+  ASSERT_TRUE(run_in(world, controller.start({.id = BrokerId(1), .incarnation = seams.random.uuid()})).ok());
   store.set_faults({.conflict_one_in = 4, .lost_request_one_in = 4, .lost_answer_one_in = 4});
   ProducerId end(0);
   int allocated = 0;
@@ -121,6 +124,7 @@ TEST(AllocateProducerIds, ConflictsAndLostAnswersNeverMakeBlocksOverlap) {
   }
   EXPECT_GT(allocated, 200);
   EXPECT_GT(end.value(), allocated * kSize) << "some answers were lost";
+  world.run_task(controller.stop());
   ignore(run_in(world, (*embedded)->close()));
   set_log_level(LogLevel::info);
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "cluster_control/create_topics.h"
@@ -206,6 +207,56 @@ TEST_F(AlterConfigs, WhatIsRefusedAndWhy) {
     EXPECT_EQ(status.message(), row.message);
   }
   EXPECT_EQ(bench_.transactions(), before) << "nothing half-changed";
+}
+
+class AlterConfigsOfInternalTopics : public AlterConfigs {
+ protected:
+  AlterConfigsOfInternalTopics() {
+    NewTopic offsets{.name = kName,
+                     .configs = {{"cleanup.policy", "compact"}, {"segment.bytes", "104857600"}},
+                     .internal = true,
+                     .id = {5, 2}};
+    CreateTopicsPlanner planner({{std::move(offsets)}, false}, config_, 0);
+    bench_.run(planner);
+  }
+  // Empty: it was changed.
+  std::string refusal(std::vector<ConfigChange> changes, bool replace_all = false) {
+    const Status status = run({topic, kName, std::move(changes), replace_all});
+    EXPECT_EQ(status.code(), status.ok() ? ErrorCode::none : ErrorCode::invalid_config);
+    return status.message();
+  }
+
+  static constexpr const char* kName = "__consumer_offsets";
+};
+
+TEST_F(AlterConfigsOfInternalTopics, TheyStayCompacted) {
+  const std::string why = "retention would remove what the coordinator still needs";
+  const auto before = bench_.transactions();
+  for (const char* policy : {"delete", "compact,delete"}) {
+    EXPECT_EQ(refusal({set("cleanup.policy", policy)}),
+              fmt::format("cleanup.policy of __consumer_offsets must be compact, not '{}': {}", policy, why));
+  }
+  EXPECT_FALSE(refusal({append("cleanup.policy", "delete")}).empty());
+  const std::string unset_refused =
+      "cleanup.policy of __consumer_offsets must stay compact and cannot be unset: " + why;
+  EXPECT_EQ(refusal({unset("cleanup.policy")}), unset_refused);
+  EXPECT_EQ(refusal({set("segment.bytes", "104857600")}, true), unset_refused) << "replacing all forgets the policy";
+  EXPECT_EQ(bench_.transactions(), before);
+  EXPECT_EQ(refusal({set("cleanup.policy", "compact"), set("segment.bytes", "104857600")}, true), "");
+}
+
+TEST_F(AlterConfigsOfInternalTopics, TheirSegmentsStayLargeEnoughForAGroup) {
+  EXPECT_EQ(refusal({set("segment.bytes", "104857599")}),
+            "segment.bytes of __consumer_offsets must be at least offsets.topic.segment.bytes (104857600), not "
+            "'104857599': records of groups would not fit");
+  EXPECT_EQ(refusal({unset("segment.bytes")}),
+            "segment.bytes of __consumer_offsets cannot be unset: records of groups would not fit");
+  EXPECT_EQ(refusal({set("segment.bytes", "204857600")}), "");
+}
+
+TEST_F(AlterConfigsOfInternalTopics, ASmallerSegmentThatIsThereAlreadyDoesNotStandInTheWayOfOtherKeys) {
+  config_ = *make_broker_config({{"node.id", "1"}, {"offsets.topic.segment.bytes", "204857600"}});
+  EXPECT_EQ(refusal({set("min.insync.replicas", "1"), set("max.message.bytes", "100")}), "");
 }
 
 TEST_F(AlterConfigs, OneWrongKeyLeavesAllOthersAsTheyWere) {

@@ -1,52 +1,63 @@
 #include "cluster_control/controller_shell.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
-
-#include "cluster_control/metadata_image_builder.h"
-#include "cluster_control/metadata_keys.h"
-#include "foundation/log.h"
 
 namespace naru {
 namespace {
 
-constexpr size_t kMaxWaitingRequests = 1000;
-constexpr int kMaxAttempts = 8;
-constexpr int kMaxListings = 5;
-constexpr Duration kFirstBackoff = 20ms;
+std::vector<TopicPartition> led_by(const MetadataImage& image, BrokerId broker) {
+  std::vector<TopicPartition> led;
+  for (const TopicMetadataPtr& topic : image.topics()) {
+    for (const PartitionStatePtr& state : topic->partitions) {
+      if (state->leader == broker) led.push_back({topic->name, state->index});
+    }
+  }
+  return led;
+}
 
-bool may_be_retried(const Status& status) {
-  return status == ErrorCode::version_conflict || status == ErrorCode::unavailable;
+bool changes_elections(const AlterConfigsItem& item) {
+  return std::ranges::any_of(
+      item.changes, [](const ConfigChange& change) { return change.name == "unclean.leader.election.enable"; });
 }
 
 }  // namespace
 
-ControllerShell::ControllerShell(Parts parts) : parts_(parts), turnstile_(kMaxWaitingRequests) {}
+ControllerShell::ControllerShell(Parts parts)
+    : publisher_(parts.publisher),
+      config_(parts.config),
+      clock_(parts.clock),
+      random_(parts.random),
+      feed_(parts.scheduler),
+      runner_({parts.publisher, feed_, parts.clock, parts.scheduler, fenced_counter(parts.metrics)}),
+      office_({.store = parts.store,
+               .reopen_store = std::move(parts.reopen_store),
+               .session_timeout = parts.session_timeout,
+               .runner = runner_,
+               .config = parts.config,
+               .clock = parts.clock,
+               .random = parts.random,
+               .scheduler = parts.scheduler}),
+      metrics_(parts.metrics, parts.publisher, [this] { return is_in_office(); }) {}
 
 Task<Status> ControllerShell::start(BrokerRegistration registration) {
-  const BrokerId id = registration.id;
-  // First, so that a process with a wrong node.id does not put the right one out of office.
-  RegisterBrokerPlanner registering(std::move(registration));
-  co_await run(registering);
-  NARU_CO_TRY(registering.status());
+  return office_.start(std::move(registration));
+}
 
-  ClaimControllerPlanner claim(id, parts_.random.uuid());
-  co_await run(claim);
-  NARU_CO_TRY(claim.status());
-  epoch_ = claim.epoch();
-  log_info("controller", "broker {} is the controller, epoch {}", id, *epoch_);
-  co_return Status();
+Task<void> ControllerShell::stop() {
+  return office_.stop();
 }
 
 Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request) {
-  for (NewTopic& topic : request.topics) topic.id = parts_.random.uuid();
-  CreateTopicsPlanner planner(std::move(request), parts_.config, parts_.clock.wall_now_ms());
-  co_await run(planner);
+  for (NewTopic& topic : request.topics) topic.id = random_.uuid();
+  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms());
+  co_await runner_.run(planner);
   co_return planner.take_results();
 }
 
 Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::vector<std::string> names) {
-  if (!parts_.config.auto_create_topics_enable) {
+  if (!config_.auto_create_topics_enable) {
     std::vector<CreateTopicResult> refused;
     const Status status(ErrorCode::unknown_topic_or_partition, "auto.create.topics.enable is false");
     for (std::string& name : names) refused.push_back({.name = std::move(name), .status = status});
@@ -67,26 +78,28 @@ Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::ve
 Task<std::vector<MorePartitionsResult>> ControllerShell::create_partitions(std::vector<MorePartitions> topics,
                                                                            bool validate_only) {
   CreatePartitionsPlanner planner(std::move(topics), validate_only);
-  co_await run(planner);
+  co_await runner_.run(planner);
   co_return planner.take_results();
 }
 
 Task<std::vector<DeleteTopicResult>> ControllerShell::delete_topics(std::vector<TopicReference> topics) {
-  DeleteTopicsPlanner planner(std::move(topics), parts_.config);
-  co_await run(planner);
+  DeleteTopicsPlanner planner(std::move(topics), config_);
+  co_await runner_.run(planner);
   co_return planner.take_results();
 }
 
 Task<std::vector<AlterConfigsResult>> ControllerShell::alter_configs(std::vector<AlterConfigsItem> items,
                                                                      bool validate_only) {
-  AlterConfigsPlanner planner(std::move(items), validate_only, parts_.config);
-  co_await run(planner);
+  const bool elections = !validate_only && std::ranges::any_of(items, changes_elections);
+  AlterConfigsPlanner planner(std::move(items), validate_only, config_);
+  co_await runner_.run(planner);
+  if (elections) office_.settle_again();
   co_return planner.take_results();
 }
 
 Task<Result<ProducerIdBlock>> ControllerShell::allocate_producer_ids() {
   AllocateProducerIdsPlanner planner;
-  co_await run(planner);
+  co_await runner_.run(planner);
   co_return planner.result();
 }
 
@@ -95,112 +108,54 @@ Task<std::vector<DeletionConfirmationResult>> ControllerShell::confirm_deletions
   std::vector<DeletionConfirmation> confirmations;
   for (const Uuid& id : topic_ids) confirmations.push_back({id});
   ConfirmDeletionsPlanner planner(broker, std::move(confirmations));
-  co_await run(planner);
+  co_await runner_.run(planner);
   co_return planner.take_results();
 }
 
-Task<void> ControllerShell::run(Planner& planner) {
-  while (!planner.done()) {
-    auto turn = co_await turnstile_.enter();
-    if (!turn) {
-      planner.abandon(turn.error());
-      break;
-    }
-    if (const Status status = co_await run_step(planner); !status.ok()) planner.abandon(status);
-  }
+Task<Result<AlterPartitionResults>> ControllerShell::alter_partitions(BrokerId leader, int64_t broker_epoch,
+                                                                      std::vector<IsrChange> changes) {
+  AlterPartitionsPlanner planner(leader, broker_epoch, std::move(changes), office_.stopping());
+  co_await runner_.run(planner);
+  co_return planner.take_results();
 }
 
-// One transaction, however many attempts it takes.
-Task<Status> ControllerShell::run_step(Planner& planner) {
-  Duration backoff = kFirstBackoff;
-  for (int attempt = 1;; ++attempt) {
-    const Status status = co_await try_step(planner);
-    if (status.ok() || !may_be_retried(status) || attempt == kMaxAttempts) co_return status;
-    if (status == ErrorCode::version_conflict) continue;
-    if (co_await session_expired()) co_return status;
-    ignore(co_await sleep_until(parts_.scheduler, parts_.clock.now() + backoff));
-    backoff *= 2;
+Task<Result<std::vector<TopicPartition>>> ControllerShell::controlled_shutdown(BrokerId broker, int64_t broker_epoch) {
+  NARU_CO_TRY(co_await runner_.look_again());
+  const BrokerMetadata* registered = runner_.image()->find_broker(broker);
+  if (registered == nullptr) {
+    co_return failure(ErrorCode::broker_id_not_registered, "broker {} is not registered", broker);
   }
+  if (registered->epoch != broker_epoch) {
+    co_return failure(ErrorCode::stale_broker_epoch, "broker {} has registered again, with epoch {}", broker,
+                      registered->epoch);
+  }
+  office_.note_stopping(broker, broker_epoch);
+  SettlePartitionsPlanner planner(config_, office_.stopping());
+  co_await runner_.run(planner);
+  NARU_CO_TRY(planner.status());
+  co_return led_by(*runner_.image(), broker);
 }
 
-Task<Status> ControllerShell::try_step(Planner& planner) {
-  if (!image_is_current_) NARU_CO_TRY(co_await reload());
-  const ClusterMetadata& cluster = image_->cluster();
-  if (epoch_ && cluster.controller_epoch != *epoch_) {
-    co_return error(ErrorCode::not_controller, "broker {} is the controller now, epoch {}", cluster.controller_id,
-                    cluster.controller_epoch);
+Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
+    ElectionType type, std::optional<std::vector<TopicPartition>> partitions) {
+  const MetadataImagePtr image = runner_.image();
+  std::vector<ElectLeadersItem> items;
+  if (!partitions) items = all_partitions(*image);
+  for (TopicPartition& partition : partitions ? *partitions : std::vector<TopicPartition>()) {
+    const TopicMetadata* topic = image->find_topic(std::string_view(partition.topic));
+    items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});
   }
-  const std::optional<Transaction> transaction = planner.plan(*image_);
-  if (transaction) {
-    image_is_current_ = false;
-    const auto versions = co_await parts_.store.commit(*transaction);
-    if (!versions) {
-      image_is_current_ = versions.error() == ErrorCode::disk_full;  // then nothing happened
-      co_return versions.error();
-    }
-    NARU_CO_TRY(co_await adopt(*transaction, *versions));
+  ElectLeadersPlanner planner(type, std::move(items), office_.stopping());
+  co_await runner_.run(planner);
+  auto results = planner.take_results();
+  if (!partitions) {
+    std::erase_if(results, [](const auto& result) { return result.status == ErrorCode::election_not_needed; });
   }
-  planner.committed();
-  co_return Status();
-}
-
-// The metadata from scratch.
-Task<Status> ControllerShell::reload() {
-  const auto entries = co_await list_consistently();
-  if (!entries) co_return entries.error();
-  const MetadataImage nothing;
-  MetadataImageBuilder builder(nothing);
-  for (const KeyValue& entry : *entries) {
-    NARU_CO_TRY(builder.put(entry.key, entry.value.view(), entry.version));
-  }
-  auto image = builder.build();
-  if (!image) co_return image.error();
-  image_ = std::move(*image);
-  image_is_current_ = true;
-  co_await parts_.publisher.publish(image_);
-  co_return Status();
-}
-
-// A listing need not be one moment; it is when no transaction happened meanwhile, and every one changes the generation.
-Task<Result<std::vector<KeyValue>>> ControllerShell::list_consistently() {
-  const std::string generation(metadata_keys::kGeneration);
-  for (int listing = 0; listing < kMaxListings; ++listing) {
-    const auto before = co_await parts_.store.get(generation);
-    if (!before) co_return failure(before.error());
-    auto entries = co_await parts_.store.list("");
-    if (!entries) co_return failure(entries.error());
-    const auto after = co_await parts_.store.get(generation);
-    if (!after) co_return failure(after.error());
-    const KeyVersion version_before = *before ? (*before)->version : 0;
-    const KeyVersion version_after = *after ? (*after)->version : 0;
-    if (version_before == version_after) co_return entries;
-  }
-  co_return failure(ErrorCode::version_conflict, "the metadata changed during {} listings", kMaxListings);
-}
-
-// The transaction happened: the next image is the one before with its changes.
-Task<Status> ControllerShell::adopt(const Transaction& transaction, const std::vector<KeyVersion>& versions) {
-  MetadataImageBuilder builder(*image_);
-  for (size_t i = 0; i < transaction.puts.size(); ++i) {
-    const Put& put = transaction.puts[i];
-    NARU_CO_TRY(builder.put(put.key, put.value, versions[i]));
-  }
-  for (const std::string& key : transaction.deletes) NARU_CO_TRY(builder.remove(key));
-  auto image = builder.build();
-  if (!image) co_return image.error();
-  image_ = std::move(*image);
-  image_is_current_ = true;
-  co_await parts_.publisher.publish(image_);
-  co_return Status();
-}
-
-Task<bool> ControllerShell::session_expired() {
-  const Session session = co_await parts_.store.session();
-  co_return session.state == SessionState::expired;
+  co_return results;
 }
 
 CreateTopicResult ControllerShell::existing_topic(const std::string& name) const {
-  const MetadataImagePtr image = parts_.publisher.current();
+  const MetadataImagePtr image = publisher_.current();
   const TopicMetadata* topic = image->find_topic(std::string_view(name));
   if (topic == nullptr) {
     return {.name = name, .status = Status(ErrorCode::unknown_topic_or_partition, "the topic was deleted meanwhile")};

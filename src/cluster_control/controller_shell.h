@@ -1,8 +1,8 @@
-// The controller of this process: runs planners on the coordination store, and publishes what came of it.
+// The controller of this process, as the rest of the broker sees it: requests to the metadata, and who the controller
+// is.
 //
-// Requests take turns, one transaction at a time, so that a large one does not keep the others waiting. A transaction
-// that meets a conflict, or whose outcome is unknown, is planned again on metadata that was read again. A controller
-// whose epoch is not the store's any more answers not_controller for ever.
+// Requests are served by the controller in office; elsewhere they answer not_controller (forward them to
+// controller().id). A failed store is unavailable: outcome unknown.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,17 @@
 #include "async/task.h"
 #include "cluster_control/allocate_producer_ids.h"
 #include "cluster_control/alter_configs.h"
+#include "cluster_control/alter_partitions.h"
+#include "cluster_control/controller_metrics.h"
+#include "cluster_control/controller_office.h"
 #include "cluster_control/controller_start.h"
 #include "cluster_control/create_partitions.h"
 #include "cluster_control/create_topics.h"
 #include "cluster_control/delete_topics.h"
+#include "cluster_control/elect_leaders.h"
+#include "cluster_control/metadata_feed.h"
 #include "cluster_control/metadata_publisher.h"
-#include "cluster_control/planner.h"
-#include "cluster_control/turnstile.h"
+#include "cluster_control/planner_runner.h"
 #include "configuration/broker_config.h"
 #include "coordination_store/coordination_store.h"
 #include "platform/clock.h"
@@ -28,21 +32,47 @@
 
 namespace naru {
 
-// Thread-safe. Everything it is made of outlives it, and it outlives its tasks.
+// A partition by the name that people give it.
+struct TopicPartition {
+  std::string topic;
+  PartitionIndex index;
+
+  auto operator<=>(const TopicPartition&) const = default;
+};
+
+// Thread-safe. Everything it is made of outlives it, and it outlives its tasks. Stopped before it is destroyed, if it
+// was started.
 class ControllerShell {
  public:
   struct Parts {
     CoordinationStore& store;
     MetadataPublisher& publisher;
+    MetricsRegistry& metrics;
     const BrokerConfig& config;
     const Clock& clock;
     Random& random;
     Scheduler& scheduler;
+    Duration session_timeout{};  // of the store
+    OpenStore reopen_store;      // none: an expired session is final
   };
   explicit ControllerShell(Parts parts);
 
-  // Reads the metadata, registers this broker, takes office. Before anything else, once.
+  // Registers this broker and campaigns. Ok when this broker is the controller, which has published its image then, or
+  // another one is. Before anything else, once.
   Task<Status> start(BrokerRegistration registration);
+  // Before the store is closed. Ends what the controller does by itself; requests go on as long as the store does.
+  Task<void> stop();
+
+  bool is_in_office() const { return controller().here; }
+  // Whom this process believes to be the controller.
+  ControllerView controller() const { return office_.controller(); }
+  // Returns when controller() is not `seen` any more, or the token is cancelled. While the controller is here, images
+  // are published by it; afterwards by whoever follows the next one's feed.
+  Task<void> wait_for_change(ControllerView seen, CancelToken token) { return office_.wait_for_change(seen, token); }
+  // Of this broker's registration; another one after each new session.
+  int64_t broker_epoch() const { return office_.broker_epoch(); }
+  // What other brokers follow while the controller is here.
+  MetadataFeed& feed() { return feed_; }
 
   // Results in the order of the request. What they say is in effect on this broker when they arrive. A failed store is
   // unavailable (outcome unknown), a lost office not_controller.
@@ -57,23 +87,28 @@ class ControllerShell {
   Task<Result<ProducerIdBlock>> allocate_producer_ids();
   Task<std::vector<DeletionConfirmationResult>> confirm_deletions(BrokerId broker, std::vector<Uuid> topic_ids);
 
+  // A leader, in the epoch of its registration, asks for other ISRs. Results in the order of the changes.
+  Task<Result<AlterPartitionResults>> alter_partitions(BrokerId leader, int64_t broker_epoch,
+                                                       std::vector<IsrChange> changes);
+  // Moves leadership away from a broker that is going to stop, and takes it out of ISRs, wherever others are left;
+  // until it has registered again it gets neither. Returns what it still leads. stale_broker_epoch,
+  // broker_id_not_registered.
+  Task<Result<std::vector<TopicPartition>>> controlled_shutdown(BrokerId broker, int64_t broker_epoch);
+  // None: all partitions, and only those results that are not election_not_needed.
+  Task<std::vector<ElectLeadersResult>> elect_leaders(ElectionType type,
+                                                      std::optional<std::vector<TopicPartition>> partitions);
+
  private:
-  Task<void> run(Planner& planner);
-  Task<Status> run_step(Planner& planner);
-  Task<Status> try_step(Planner& planner);
-  Task<Status> reload();
-  Task<Result<std::vector<KeyValue>>> list_consistently();
-  Task<Status> adopt(const Transaction& transaction, const std::vector<KeyVersion>& versions);
-  Task<bool> session_expired();
   CreateTopicResult existing_topic(const std::string& name) const;
 
-  Parts parts_;
-  Turnstile turnstile_;
-  // Whoever has the turn reads and writes these.
-  MetadataImagePtr image_ = std::make_shared<const MetadataImage>();
-  bool image_is_current_ =
-      false;  // as far as this controller knows: nothing of unknown outcome happened since it was read
-  std::optional<int32_t> epoch_;  // of this controller, since it took office
+  MetadataPublisher& publisher_;
+  const BrokerConfig& config_;
+  const Clock& clock_;
+  Random& random_;
+  MetadataFeed feed_;
+  PlannerRunner runner_;
+  ControllerOffice office_;
+  ControllerMetrics metrics_;
 };
 
 }  // namespace naru

@@ -37,20 +37,27 @@ class ControllerWorld {
     controller_ = make_controller(*publisher_);
   }
   void close_store() {
+    stop(*controller_);
     ignore(run(embedded_->close()));
     controller_.reset();
     publisher_.reset();
     store_.reset();
     embedded_.reset();
+    metrics_.clear();
     process_.reset();
   }
   std::unique_ptr<ControllerShell> make_controller(MetadataPublisher& publisher) {
     const Seams seams = process_->seams();
+    MetricsRegistry& metrics = *metrics_.emplace_back(std::make_unique<MetricsRegistry>());
     return std::make_unique<ControllerShell>(
-        ControllerShell::Parts{*store_, publisher, config_, seams.clock, seams.random, seams.scheduler});
+        ControllerShell::Parts{*store_, publisher, metrics, config_, seams.clock, seams.random, seams.scheduler});
   }
+  void stop(ControllerShell& controller) { world_.run_task(controller.stop()); }
   BrokerRegistration registration(int32_t id = 1) {
-    return {BrokerId(id), process_->seams().random.uuid(), std::nullopt, {{"PLAINTEXT", "", 9092, 0}}};
+    return {.id = BrokerId(id),
+            .incarnation = process_->seams().random.uuid(),
+            .listeners = {{"PLAINTEXT", "", 9092, 0}},
+            .directory_ids = {{9, static_cast<uint64_t>(id)}}};
   }
   Status start() { return run(controller_->start(registration())); }
 
@@ -96,6 +103,7 @@ class ControllerWorld {
   std::unique_ptr<EmbeddedStore> embedded_;
   std::unique_ptr<FaultInjectingStore> store_;
   std::unique_ptr<MetadataPublisher> publisher_;
+  std::vector<std::unique_ptr<MetricsRegistry>> metrics_;
   std::unique_ptr<ControllerShell> controller_;
 };
 
@@ -109,7 +117,12 @@ TEST(ControllerShell, StartingClaimsOfficeNamesTheClusterAndRegistersTheBroker) 
   EXPECT_EQ(image->cluster().feature_level, kFeatureLevel);
   const BrokerMetadata* broker = image->find_broker(BrokerId(1));
   ASSERT_NE(broker, nullptr);
-  EXPECT_EQ(broker->epoch, image->cluster().generation - 1);  // registered first, in office then
+  EXPECT_EQ(broker->epoch, image->cluster().generation - 2);  // registered first, in office then, and settled
+  EXPECT_TRUE(image->is_settled(BrokerId(1)));
+  EXPECT_TRUE(world.controller().is_in_office());
+  EXPECT_EQ(world.controller().controller().id, BrokerId(1));
+  EXPECT_EQ(world.controller().controller().epoch, 1);
+  EXPECT_EQ(world.controller().broker_epoch(), broker->epoch);
   EXPECT_EQ(broker->listeners.front().port, 9092);
 }
 
@@ -133,8 +146,13 @@ TEST(ControllerShell, AnotherProcessWithTheSameIdIsRefusedAndChangesNothing) {
   ASSERT_TRUE(world.start().ok());
   MetadataPublisher publisher;
   const auto second = world.make_controller(publisher);
-  EXPECT_EQ(world.run(second->start(world.registration())).code(), ErrorCode::already_exists);
+  BrokerRegistration registration = world.registration();
+  registration.directory_ids = {{9, 99}};
+  const MonotonicTime before = world.world().now();
+  EXPECT_EQ(world.run(second->start(registration)).code(), ErrorCode::already_exists);
+  EXPECT_LT(world.world().now() - before, 100ms);
   EXPECT_TRUE(world.create("orders").status.ok());
+  world.stop(*second);
 }
 
 TEST(ControllerShell, AResultArrivesWhenEverySubscriberHasTheTopic) {
@@ -177,39 +195,30 @@ TEST(ControllerShell, AutoCreationCanBeSwitchedOff) {
   EXPECT_EQ(results[0].status.code(), ErrorCode::unknown_topic_or_partition);
 }
 
-TEST(ControllerShell, AControllerThatLostItsOfficeChangesNothingAndSaysSo) {
+TEST(ControllerShell, DataFoldersOfAnotherClusterAreRefusedAndChangeNothing) {
   ControllerWorld world;
+  BrokerRegistration registration = world.registration();
+  registration.cluster_id = {4, 4};
+  EXPECT_EQ(world.run(world.controller().start(registration)).code(), ErrorCode::inconsistent_cluster_id);
+  EXPECT_TRUE(world.rebuilt_image()->brokers().empty());
+  world.close_store();
+  world.open_store();
   ASSERT_TRUE(world.start().ok());
-  ASSERT_TRUE(world.create("before").status.ok());
-
-  MetadataPublisher publisher;
-  const auto successor = world.make_controller(publisher);
-  ASSERT_TRUE(world.run(successor->start(world.registration(2))).ok());
-
-  EXPECT_EQ(world.create("from-the-old-one").status.code(), ErrorCode::not_controller);
-  EXPECT_EQ(world.remove("before").status.code(), ErrorCode::not_controller);
-  const auto altered =
-      world.run(world.controller().alter_configs({{ConfigResource::topic, "before", {{"retention.ms", "1"}}}}, false));
-  EXPECT_EQ(altered[0].status.code(), ErrorCode::not_controller);
-  const MetadataImagePtr image = world.rebuilt_image();
-  EXPECT_EQ(image->find_topic("from-the-old-one"), nullptr);
-  EXPECT_NE(image->find_topic("before"), nullptr);
-
-  const auto results = world.run(successor->create_topics({{{.name = "from-the-new-one"}}, false}));
-  EXPECT_TRUE(results[0].status.ok()) << results[0].status.to_string();
+  world.close_store();
+  world.open_store();
+  EXPECT_EQ(world.run(world.controller().start(registration)).code(), ErrorCode::inconsistent_cluster_id);
 }
 
-// A transaction that the old controller had in flight when it lost its office: refused by the store itself.
+// A transaction that a controller had in flight when it lost its office: refused by the store itself.
 TEST(ControllerShell, ATransactionPlannedBeforeTheOfficeWasLostIsRefusedByTheStore) {
   ControllerWorld world;
   ASSERT_TRUE(world.start().ok());
   const BrokerConfig config = *make_broker_config({});
   CreateTopicsPlanner planner({{{.name = "late", .id = {3, 3}}}, false}, config, 0);
   const auto in_flight = planner.plan(*world.image());
-
-  MetadataPublisher publisher;
-  const auto successor = world.make_controller(publisher);
-  ASSERT_TRUE(world.run(successor->start(world.registration(2))).ok());
+  world.close_store();
+  world.open_store();
+  ASSERT_TRUE(world.start().ok());
   const auto refused = world.run(world.embedded().commit(*in_flight));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::version_conflict);

@@ -1,5 +1,6 @@
 #include "cluster_control/controller_start.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cluster_control/metadata_image_builder.h"
@@ -18,14 +19,23 @@ Transaction with_reserve(Transaction transaction) {
 
 }  // namespace
 
-ClaimControllerPlanner::ClaimControllerPlanner(BrokerId controller_id, Uuid new_cluster_id)
-    : controller_id_(controller_id), new_cluster_id_(new_cluster_id) {}
+ClaimControllerPlanner::ClaimControllerPlanner(BrokerId controller_id, Uuid incarnation, Uuid new_cluster_id)
+    : controller_id_(controller_id), incarnation_(incarnation), new_cluster_id_(new_cluster_id) {}
+
+bool ClaimControllerPlanner::recognise(const MetadataImage& image) {
+  if (image.cluster().controller_incarnation != incarnation_) return false;
+  epoch_ = image.cluster().controller_epoch;
+  return true;
+}
 
 std::optional<Transaction> ClaimControllerPlanner::plan(const MetadataImage& image) {
   ClusterMetadata cluster = image.cluster();
   epoch_ = ++cluster.controller_epoch;
   cluster.controller_id = controller_id_;
+  cluster.controller_incarnation = incarnation_;
   MetadataChange change;
+  change.puts.push_back(
+      {std::string(metadata_keys::kController), encode_controller({controller_id_, incarnation_}), /*ephemeral=*/true});
   change.puts.push_back({std::string(metadata_keys::kControllerEpoch), encode_controller_epoch(cluster)});
   if (cluster.cluster_id.is_zero()) {
     cluster.cluster_id = new_cluster_id_;
@@ -34,8 +44,10 @@ std::optional<Transaction> ClaimControllerPlanner::plan(const MetadataImage& ima
   }
   MetadataDraft draft(image);
   const bool fits = draft.merge(std::move(change));
-  NARU_ASSERT(fits, "two small keys do not fit into a transaction");
-  return with_reserve(std::move(draft).finish());
+  NARU_ASSERT(fits, "three small keys do not fit into a transaction");
+  Transaction transaction = std::move(draft).finish();
+  transaction.compares.push_back({std::string(metadata_keys::kController), 0});
+  return with_reserve(std::move(transaction));
 }
 
 void ClaimControllerPlanner::abandon(const Status& status) {
@@ -47,9 +59,16 @@ RegisterBrokerPlanner::RegisterBrokerPlanner(BrokerRegistration registration)
     : registration_(std::move(registration)) {}
 
 std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& image) {
-  status_ = {};
+  status_ = check_cluster(image);
+  if (!status_.ok()) return std::nullopt;
+  is_own_predecessor_ = false;
   if (const BrokerMetadata* known = image.find_broker(registration_.id)) {
-    if (known->incarnation == registration_.incarnation) return std::nullopt;
+    if (known->incarnation == registration_.incarnation) {
+      broker_epoch_ = known->epoch;
+      return std::nullopt;
+    }
+    is_own_predecessor_ =
+        std::ranges::find_first_of(known->directory_ids, registration_.directory_ids) != known->directory_ids.end();
     status_ =
         error(ErrorCode::already_exists,
               "broker {} is registered by another process: choose another node.id, or wait until its session ends",
@@ -57,15 +76,50 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
     return std::nullopt;
   }
   MetadataDraft draft(image);
-  const BrokerMetadata broker{registration_.id, registration_.incarnation, draft.next_generation(), registration_.rack,
-                              registration_.listeners};
+  broker_epoch_ = draft.next_generation();
+  KnownBroker known = known_before(image);
+  const bool settled = known.settled_epoch == known.registered_epoch;
+  const bool clean = registration_.clean_shutdown && (settled || known.registered_clean);
+  known.registered_epoch = broker_epoch_;
+  known.registered_clean = clean;
+  const BrokerMetadata broker{.id = registration_.id,
+                              .incarnation = registration_.incarnation,
+                              .epoch = broker_epoch_,
+                              .rack = registration_.rack,
+                              .listeners = registration_.listeners,
+                              .clean_shutdown = clean,
+                              .directory_ids = registration_.directory_ids};
   MetadataChange change;
   change.puts.push_back({metadata_keys::broker(broker.id), encode_broker(broker), /*ephemeral=*/true});
+  change.puts.push_back({metadata_keys::known_broker(broker.id), encode_known_broker(known)});
   if (!draft.merge(std::move(change))) {
     status_ = Status(ErrorCode::invalid_argument, "the list of listeners is too long");
     return std::nullopt;
   }
-  return with_reserve(std::move(draft).finish());
+  Transaction transaction = std::move(draft).finish();
+  transaction.compares.push_back({metadata_keys::broker(broker.id), 0});
+  return with_reserve(std::move(transaction));
+}
+
+KnownBroker RegisterBrokerPlanner::known_before(const MetadataImage& image) const {
+  const auto found = image.known_brokers().find(registration_.id);
+  return found == image.known_brokers().end() ? KnownBroker() : found->second;
+}
+
+Status RegisterBrokerPlanner::check_cluster(const MetadataImage& image) const {
+  const Uuid& ours = registration_.cluster_id;
+  const Uuid& theirs = image.cluster().cluster_id;
+  if (ours.is_zero() || ours == theirs) return {};
+  if (theirs.is_zero()) {
+    return error(ErrorCode::inconsistent_cluster_id,
+                 "the data folders belong to cluster {}, and the coordination store knows of no cluster: check its "
+                 "address and path",
+                 ours.to_string());
+  }
+  return error(ErrorCode::inconsistent_cluster_id,
+               "the data folders belong to cluster {}, and the coordination store holds cluster {}: check the address "
+               "of the store, or choose other data folders",
+               ours.to_string(), theirs.to_string());
 }
 
 void RegisterBrokerPlanner::abandon(const Status& status) {

@@ -9,11 +9,13 @@
 
 namespace naru {
 
-// Counts the controller epoch up, which ends every earlier controller's power to write, and names the cluster if it has
-// no name yet.
+// Takes the office that nobody holds: puts the key `controller`, which lives as long as this store's session, and
+// counts the controller epoch up, which ends every earlier controller's power to write. Names the cluster if it has no
+// name yet. version_conflict if somebody else holds the office.
 class ClaimControllerPlanner final : public Planner {
  public:
-  ClaimControllerPlanner(BrokerId controller_id, Uuid new_cluster_id);
+  // `incarnation`: of this process.
+  ClaimControllerPlanner(BrokerId controller_id, Uuid incarnation, Uuid new_cluster_id);
 
   bool done() const override { return done_; }
   std::optional<Transaction> plan(const MetadataImage& image) override;
@@ -22,9 +24,13 @@ class ClaimControllerPlanner final : public Planner {
 
   const Status& status() const { return status_; }
   int32_t epoch() const { return epoch_; }
+  const Uuid& incarnation() const { return incarnation_; }
+  // The claim happened, though no answer came: the key `controller` is this process's. False if the image is older.
+  bool recognise(const MetadataImage& image);
 
  private:
   const BrokerId controller_id_;
+  const Uuid incarnation_;
   const Uuid new_cluster_id_;
   int32_t epoch_ = 0;
   bool done_ = false;
@@ -33,12 +39,20 @@ class ClaimControllerPlanner final : public Planner {
 
 struct BrokerRegistration {
   BrokerId id;
-  Uuid incarnation;  // chosen anew at every start
+  Uuid incarnation;  // chosen anew for every session
   std::optional<std::string> rack;
   std::vector<BrokerListener> listeners;
+  bool clean_shutdown = false;      // the process before left everything in order
+  std::vector<Uuid> directory_ids;  // of the data folders
+  Uuid cluster_id;                  // that the data folders belong to; zero: to none yet
 };
 
-// Registers a broker under an ephemeral key of this store's session. already_exists when another process has the id.
+// Registers a broker under an ephemeral key of this store's session. already_exists when another process has the id:
+// is_own_predecessor() tells whether that was this broker before it was started again, whose session has not ended yet.
+// inconsistent_cluster_id when the data folders belong to another cluster.
+//
+// A registration that follows one that was not clean, and that the controller has not acted on, does not count as clean
+// either: what was lost before that one would never be known.
 class RegisterBrokerPlanner final : public Planner {
  public:
   explicit RegisterBrokerPlanner(BrokerRegistration registration);
@@ -49,9 +63,17 @@ class RegisterBrokerPlanner final : public Planner {
   void abandon(const Status& status) override;
 
   const Status& status() const { return status_; }
+  bool is_own_predecessor() const { return is_own_predecessor_; }
+  // Of the registration.
+  int64_t broker_epoch() const { return broker_epoch_; }
 
  private:
+  Status check_cluster(const MetadataImage& image) const;
+  KnownBroker known_before(const MetadataImage& image) const;
+
   const BrokerRegistration registration_;
+  bool is_own_predecessor_ = false;
+  int64_t broker_epoch_ = -1;
   bool done_ = false;
   Status status_;
 };

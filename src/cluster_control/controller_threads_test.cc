@@ -35,8 +35,9 @@ Task<void> read_images(MetadataPublisher& publisher, Scheduler& scheduler) {
 Task<void> run_all(Seams seams, std::string folder, const BrokerConfig& config, MetadataPublisher& publisher) {
   auto store = co_await EmbeddedStore::open(seams.files, seams.scheduler, seams.random, {.folder = folder});
   NARU_ASSERT(store.has_value(), "{}", store.error().to_string());
-  ControllerShell controller({**store, publisher, config, seams.clock, seams.random, seams.scheduler});
-  BrokerRegistration registration{BrokerId(1), seams.random.uuid(), std::nullopt, {}};
+  MetricsRegistry metrics;
+  ControllerShell controller({**store, publisher, metrics, config, seams.clock, seams.random, seams.scheduler});
+  BrokerRegistration registration{.id = BrokerId(1), .incarnation = seams.random.uuid()};
   const Status started = co_await controller.start(std::move(registration));
   NARU_ASSERT(started.ok(), "{}", started.to_string());
   TaskGroup group;
@@ -44,6 +45,7 @@ Task<void> run_all(Seams seams, std::string folder, const BrokerConfig& config, 
   group.spawn(read_images(publisher, seams.scheduler));
   for (int task = 0; task < kTasks; ++task) group.spawn(create_topics(controller, seams.scheduler, task));
   co_await group.join();
+  co_await controller.stop();
   ignore(co_await (*store)->close());
 }
 

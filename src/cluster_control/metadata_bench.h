@@ -2,59 +2,92 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cluster_control/controller_start.h"
 #include "cluster_control/metadata_image_builder.h"
+#include "cluster_control/metadata_keys.h"
 #include "cluster_control/planner.h"
+#include "cluster_control/settle_partitions.h"
 #include "coordination_store/store_state.h"
 
 namespace naru {
 
 class MetadataBench {
  public:
-  // A controller in office and brokers 0..n-1, in the racks given.
+  // A controller in office and brokers 0..n-1, in the racks given, all of them settled.
   explicit MetadataBench(int32_t broker_count, const std::map<int32_t, std::string>& racks = {}) {
-    ClaimControllerPlanner claim(BrokerId(0), {1, 1});
+    ClaimControllerPlanner claim(BrokerId(0), {1, 0}, {1, 1});
     run(claim);
     for (int32_t id = 0; id < broker_count; ++id) {
       const auto rack = racks.find(id);
-      BrokerRegistration registration{
-          BrokerId(id), {2, static_cast<uint64_t>(id)}, {}, {{"PLAINTEXT", "host", 9092, 0}}};
-      if (rack != racks.end()) registration.rack = rack->second;
-      RegisterBrokerPlanner planner(std::move(registration));
-      run(planner);
+      register_broker(BrokerId(id), true, {directory_of(BrokerId(id))},
+                      rack == racks.end() ? std::nullopt : std::optional(rack->second));
     }
+    settle();
   }
+
+  void register_broker(BrokerId id, bool clean, std::vector<Uuid> directories,
+                       const std::optional<std::string>& rack = {}) {
+    RegisterBrokerPlanner planner({.id = id,
+                                   .incarnation = {2, next_incarnation_++},
+                                   .rack = rack,
+                                   .listeners = {{"PLAINTEXT", "host", 9092, 0}},
+                                   .clean_shutdown = clean,
+                                   .directory_ids = std::move(directories)});
+    run(planner);
+    EXPECT_TRUE(planner.status().ok()) << planner.status().to_string();
+  }
+  // Its session has ended: the key goes without a transaction.
+  void lose_broker(BrokerId id) {
+    const std::string key = metadata_keys::broker(id);
+    if (image_->find_broker(id) == nullptr) return;
+    store_.apply({.deletes = {key}}, 1);
+    MetadataImageBuilder builder(*image_);
+    EXPECT_TRUE(builder.remove(key).ok());
+    image_ = *builder.build();
+  }
+  void settle(const StoppingBrokers& stopping = {}) {
+    SettlePartitionsPlanner planner(config_, stopping);
+    run(planner);
+  }
+  // Of a broker that is known to the controller.
+  std::vector<Uuid> directories(BrokerId id) const { return image_->known_brokers().at(id).directory_ids; }
+  static Uuid directory_of(BrokerId id) { return {3, static_cast<uint64_t>(id.value())}; }
 
   // All steps; every transaction must be within the limits and meet no conflict, and the image that grew by it must
   // equal the one that the store gives.
   void run(Planner& planner) {
     while (!planner.done()) {
       const auto transaction = planner.plan(*image_);
-      if (transaction) {
-        ++transactions_;
-        EXPECT_TRUE(validate_transaction(*transaction).ok());
-        const Status status = store_.check(*transaction);
-        EXPECT_TRUE(status.ok()) << status.to_string();
-        const auto versions = store_.apply(*transaction, 1);
-        MetadataImageBuilder builder(*image_);
-        for (size_t i = 0; i < versions.size(); ++i) {
-          EXPECT_TRUE(builder.put(transaction->puts[i].key, transaction->puts[i].value, versions[i]).ok());
-        }
-        for (const std::string& key : transaction->deletes) EXPECT_TRUE(builder.remove(key).ok());
-        auto next = builder.build();
-        ASSERT_TRUE(next) << next.error().to_string();
-        image_ = std::move(*next);
-        const auto rebuilt = rebuild();
-        ASSERT_TRUE(rebuilt) << rebuilt.error().to_string();
-        EXPECT_TRUE(**rebuilt == *image_);
-      }
+      if (transaction) commit(*transaction);
       planner.committed();
     }
+  }
+
+  // One transaction, past its planner.
+  void commit(const Transaction& transaction) {
+    ++transactions_;
+    EXPECT_TRUE(validate_transaction(transaction).ok());
+    const Status status = store_.check(transaction);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    const auto versions = store_.apply(transaction, 1);
+    MetadataImageBuilder builder(*image_);
+    for (size_t i = 0; i < versions.size(); ++i) {
+      EXPECT_TRUE(builder.put(transaction.puts[i].key, transaction.puts[i].value, versions[i]).ok());
+    }
+    for (const std::string& key : transaction.deletes) EXPECT_TRUE(builder.remove(key).ok());
+    auto next = builder.build();
+    ASSERT_TRUE(next) << next.error().to_string();
+    image_ = std::move(*next);
+    const auto rebuilt = rebuild();
+    ASSERT_TRUE(rebuilt) << rebuilt.error().to_string();
+    EXPECT_TRUE(**rebuilt == *image_);
   }
 
   Result<MetadataImagePtr> rebuild() const {
@@ -74,6 +107,8 @@ class MetadataBench {
   StoreState store_;
   MetadataImagePtr image_ = std::make_shared<const MetadataImage>();
   size_t transactions_ = 0;
+  uint64_t next_incarnation_ = 0;
+  BrokerConfig config_ = *make_broker_config({});
 };
 
 }  // namespace naru

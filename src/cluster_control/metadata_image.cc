@@ -57,6 +57,12 @@ const BrokerMetadata* MetadataImage::find_broker(BrokerId id) const {
   return found == brokers_.end() ? nullptr : &found->second;
 }
 
+bool MetadataImage::is_settled(BrokerId id) const {
+  const BrokerMetadata* broker = find_broker(id);
+  const auto known = known_brokers_.find(id);
+  return broker != nullptr && known != known_brokers_.end() && known->second.settled_epoch == broker->epoch;
+}
+
 std::vector<TopicMetadataPtr> MetadataImage::topics_changed_since(const MetadataImage& before) const {
   std::vector<TopicMetadataPtr> changed;
   auto old = before.topics_.begin();
@@ -80,9 +86,10 @@ std::vector<TopicMetadataPtr> MetadataImage::topics_changed_since(const Metadata
 }
 
 bool MetadataImage::operator==(const MetadataImage& other) const {
-  return cluster_ == other.cluster_ && brokers_ == other.brokers_ && deleted_topics_ == other.deleted_topics_ &&
-         broker_configs_ == other.broker_configs_ && group_configs_ == other.group_configs_ &&
-         partition_count_ == other.partition_count_ && controller_epoch_version_ == other.controller_epoch_version_ &&
+  return cluster_ == other.cluster_ && brokers_ == other.brokers_ && known_brokers_ == other.known_brokers_ &&
+         deleted_topics_ == other.deleted_topics_ && broker_configs_ == other.broker_configs_ &&
+         group_configs_ == other.group_configs_ && partition_count_ == other.partition_count_ &&
+         controller_epoch_version_ == other.controller_epoch_version_ &&
          generation_version_ == other.generation_version_ && std::ranges::equal(topics_, other.topics_, same_topic) &&
          std::ranges::equal(topics_by_id_, other.topics_by_id_, same_topic) &&
          std::ranges::equal(buckets_, other.buckets_, same_bucket);

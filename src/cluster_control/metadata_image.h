@@ -30,6 +30,8 @@ struct PartitionState {
   LeaderEpoch leader_epoch;
   int32_t partition_epoch = 0;  // changes with every change of this state
   int32_t bucket = 0;           // where it is stored
+  // Every member of the ISR has lost its data, so that none of them may lead without an unclean election.
+  bool isr_lost_data = false;
 
   bool operator==(const PartitionState&) const = default;
 };
@@ -66,12 +68,24 @@ struct BrokerListener {
 
 struct BrokerMetadata {
   BrokerId id;
-  Uuid incarnation;   // chosen anew at every start of the broker
+  Uuid incarnation;   // chosen anew for every session
   int64_t epoch = 0;  // grows with every registration in the cluster
   std::optional<std::string> rack;
   std::vector<BrokerListener> listeners;
+  bool clean_shutdown = false;      // nothing is missing of what was written before this registration
+  std::vector<Uuid> directory_ids;  // of its data folders
 
   bool operator==(const BrokerMetadata&) const = default;
+};
+
+// What is remembered of a broker, so that its next registration can be compared with it.
+struct KnownBroker {
+  int64_t settled_epoch = -1;       // of the last registration that the controller has acted on; -1: of none
+  std::vector<Uuid> directory_ids;  // of that one
+  int64_t registered_epoch = -1;    // of the last one
+  bool registered_clean = true;     // whether that one was clean
+
+  bool operator==(const KnownBroker&) const = default;
 };
 
 // A recorded deletion: the only reason for which a broker removes a topic's folders.
@@ -89,6 +103,7 @@ struct ClusterMetadata {
   int16_t feature_level = 0;
   int32_t controller_epoch = 0;
   BrokerId controller_id = kNoBroker;
+  Uuid controller_incarnation;  // of the controller's process
   int64_t generation = 0;       // counts the transactions
   ProducerId next_producer_id;  // all below have been given to brokers
 
@@ -114,6 +129,9 @@ class MetadataImage {
 
   const BrokerMetadata* find_broker(BrokerId id) const;
   const std::map<BrokerId, BrokerMetadata>& brokers() const { return brokers_; }
+  const std::map<BrokerId, KnownBroker>& known_brokers() const { return known_brokers_; }
+  // Registered, and the controller has acted on this registration: what the broker may have lost is known.
+  bool is_settled(BrokerId id) const;
   const std::map<Uuid, DeletedTopic>& deleted_topics() const { return deleted_topics_; }
   // By the name under broker_configs/: a broker's id, or metadata_keys::kAllBrokers.
   const std::map<std::string, ConfigOverrides, std::less<>>& broker_configs() const { return broker_configs_; }
@@ -136,6 +154,7 @@ class MetadataImage {
   std::vector<TopicMetadataPtr> topics_;        // sorted by name, '.' read as '_'
   std::vector<TopicMetadataPtr> topics_by_id_;  // sorted by id
   std::map<BrokerId, BrokerMetadata> brokers_;
+  std::map<BrokerId, KnownBroker> known_brokers_;
   std::map<Uuid, DeletedTopic> deleted_topics_;
   std::map<std::string, ConfigOverrides, std::less<>> broker_configs_;
   std::map<std::string, ConfigOverrides, std::less<>> group_configs_;

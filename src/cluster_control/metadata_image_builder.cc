@@ -13,6 +13,7 @@
 #include "internal_records/controller_epoch_value.h"
 #include "internal_records/deleted_topic_value.h"
 #include "internal_records/generation_value.h"
+#include "internal_records/known_broker_value.h"
 #include "internal_records/partition_states_value.h"
 #include "internal_records/producer_ids_value.h"
 #include "internal_records/topic_value.h"
@@ -86,6 +87,7 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
   if (key == kProducerIds) return put_producer_ids(value);
   if (const auto name = name_under(kTopics, key)) return put_topic(*name, value);
   if (const auto id = name_under(kBrokers, key)) return put_broker(*id, value);
+  if (const auto id = name_under(kKnownBrokers, key)) return put_known_broker(*id, value);
   if (const auto id = name_under(kDeletedTopics, key)) return put_deleted_topic(*id, value);
   if (const auto bucket = name_under(kPartitionStates, key)) return put_bucket(*bucket, value);
   if (const auto name = name_under(kTopicConfigs, key)) {
@@ -138,6 +140,7 @@ Status MetadataImageBuilder::put_controller_epoch(BytesView value, KeyVersion ve
   NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::ControllerEpochValue>(value));
   next_->cluster_.controller_epoch = stored.epoch;
   next_->cluster_.controller_id = stored.controller_id;
+  next_->cluster_.controller_incarnation = stored.incarnation;
   next_->controller_epoch_version_ = version;
   return {};
 }
@@ -176,12 +179,27 @@ Status MetadataImageBuilder::put_broker(std::string_view id, BytesView value) {
   const auto number = parse_number(id);
   if (!number) return not_a_number(id);
   NARU_TRY_ASSIGN(auto stored, kafka::decode_stored_value<internal::BrokerValue>(value));
-  BrokerMetadata broker{BrokerId(*number), stored.incarnation, stored.broker_epoch, std::move(stored.rack), {}};
+  BrokerMetadata broker{.id = BrokerId(*number),
+                        .incarnation = stored.incarnation,
+                        .epoch = stored.broker_epoch,
+                        .rack = std::move(stored.rack),
+                        .clean_shutdown = stored.clean_shutdown,
+                        .directory_ids = std::move(stored.directory_ids)};
   for (auto& listener : stored.listeners) {
     broker.listeners.push_back(
         {std::move(listener.name), std::move(listener.host), listener.port, listener.security_protocol});
   }
   next_->brokers_.insert_or_assign(broker.id, std::move(broker));
+  return {};
+}
+
+Status MetadataImageBuilder::put_known_broker(std::string_view id, BytesView value) {
+  const auto number = parse_number(id);
+  if (!number) return not_a_number(id);
+  NARU_TRY_ASSIGN(auto stored, kafka::decode_stored_value<internal::KnownBrokerValue>(value));
+  next_->known_brokers_.insert_or_assign(
+      BrokerId(*number), KnownBroker{stored.settled_epoch, std::move(stored.directory_ids), stored.registered_epoch,
+                                     stored.registered_clean});
   return {};
 }
 
@@ -202,8 +220,9 @@ Status MetadataImageBuilder::put_bucket(std::string_view bucket, BytesView value
   for (auto& topic : stored.topics) {
     for (auto& from : topic.partitions) {
       auto state = std::make_shared<PartitionState>();
-      *state = {topic.topic_id, from.partition_index, std::move(from.replicas), std::move(from.isr),
-                from.leader,    from.leader_epoch,    from.partition_epoch,     *number};
+      *state = {topic.topic_id,    from.partition_index, std::move(from.replicas), std::move(from.isr),
+                from.leader,       from.leader_epoch,    from.partition_epoch,     *number,
+                from.isr_lost_data};
       NARU_TRY(check_partition(*state));
       partitions.push_back(std::move(state));
     }

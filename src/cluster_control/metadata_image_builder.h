@@ -46,6 +46,7 @@ class MetadataImageBuilder {
   Status put_producer_ids(BytesView value);
   Status put_topic(std::string_view name, BytesView value);
   Status put_broker(std::string_view id, BytesView value);
+  Status put_known_broker(std::string_view id, BytesView value);
   Status put_deleted_topic(std::string_view id, BytesView value);
   Status put_bucket(std::string_view bucket, BytesView value);
   void replace_bucket(size_t bucket, PartitionBucket partitions);

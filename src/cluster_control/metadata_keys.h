@@ -12,6 +12,7 @@
 namespace naru::metadata_keys {
 
 inline constexpr std::string_view kCluster = "cluster";
+inline constexpr std::string_view kController = "controller";
 inline constexpr std::string_view kControllerEpoch = "controller_epoch";
 inline constexpr std::string_view kGeneration = "generation";
 inline constexpr std::string_view kProducerIds = "producer_ids";
@@ -21,6 +22,7 @@ inline constexpr std::string_view kBrokerConfigs = "broker_configs/";
 inline constexpr std::string_view kGroupConfigs = "group_configs/";
 inline constexpr std::string_view kPartitionStates = "partition_states/";
 inline constexpr std::string_view kBrokers = "brokers/";
+inline constexpr std::string_view kKnownBrokers = "known_brokers/";
 inline constexpr std::string_view kDeletedTopics = "deleted_topics/";
 
 // The name under broker_configs/ for what holds for every broker.
@@ -47,6 +49,9 @@ inline std::string partition_states(int32_t bucket) {
 }
 inline std::string broker(BrokerId id) {
   return join(kBrokers, std::to_string(id.value()));
+}
+inline std::string known_broker(BrokerId id) {
+  return join(kKnownBrokers, std::to_string(id.value()));
 }
 inline std::string deleted_topic(const Uuid& id) {
   return join(kDeletedTopics, id.to_string());

@@ -4,8 +4,10 @@
 #include "internal_records/cluster_value.h"
 #include "internal_records/config_overrides_value.h"
 #include "internal_records/controller_epoch_value.h"
+#include "internal_records/controller_value.h"
 #include "internal_records/deleted_topic_value.h"
 #include "internal_records/generation_value.h"
+#include "internal_records/known_broker_value.h"
 #include "internal_records/partition_states_value.h"
 #include "internal_records/producer_ids_value.h"
 #include "internal_records/topic_value.h"
@@ -22,10 +24,23 @@ Bytes encode_cluster(const ClusterMetadata& cluster) {
   return encode_stored_value(value);
 }
 
+Bytes encode_controller(const ControllerHolder& holder) {
+  internal::ControllerValue value;
+  value.broker_id = holder.id;
+  value.incarnation = holder.incarnation;
+  return encode_stored_value(value);
+}
+
+Result<ControllerHolder> decode_controller(BytesView bytes) {
+  NARU_TRY_ASSIGN(const auto value, kafka::decode_stored_value<internal::ControllerValue>(bytes));
+  return ControllerHolder{value.broker_id, value.incarnation};
+}
+
 Bytes encode_controller_epoch(const ClusterMetadata& cluster) {
   internal::ControllerEpochValue value;
   value.epoch = cluster.controller_epoch;
   value.controller_id = cluster.controller_id;
+  value.incarnation = cluster.controller_incarnation;
   return encode_stored_value(value);
 }
 
@@ -68,6 +83,7 @@ Bytes encode_bucket(const PartitionBucket& bucket) {
     stored.leader = state->leader;
     stored.leader_epoch = state->leader_epoch;
     stored.partition_epoch = state->partition_epoch;
+    stored.isr_lost_data = state->isr_lost_data;
   }
   return encode_stored_value(value);
 }
@@ -80,6 +96,17 @@ Bytes encode_broker(const BrokerMetadata& broker) {
   for (const BrokerListener& listener : broker.listeners) {
     value.listeners.push_back({listener.name, listener.host, listener.port, listener.security_protocol});
   }
+  value.clean_shutdown = broker.clean_shutdown;
+  value.directory_ids = broker.directory_ids;
+  return encode_stored_value(value);
+}
+
+Bytes encode_known_broker(const KnownBroker& known) {
+  internal::KnownBrokerValue value;
+  value.settled_epoch = known.settled_epoch;
+  value.directory_ids = known.directory_ids;
+  value.registered_epoch = known.registered_epoch;
+  value.registered_clean = known.registered_clean;
   return encode_stored_value(value);
 }
 

@@ -33,8 +33,11 @@ class Turnstile {
 
   // request_timed_out, at once, when too many wait already.
   Task<Result<Turn>> enter();
+  // However many wait: for the few that are part of the controller itself.
+  Task<Turn> enter_always();
 
  private:
+  Task<Status> wait_for_turn(size_t max_waiting);
   void leave();
 
   const size_t max_waiting_;

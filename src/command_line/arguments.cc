@@ -98,6 +98,8 @@ class Parser {
     text("--kafka", server_.kafka, "HOST:PORT to listen on for Kafka clients (listeners)");
     text("--advertise", server_.advertise, "HOST:PORT that clients are told to use (advertised.listeners)");
     text("--node-id", server_.node_id, "Number of this broker (node.id)");
+    text("--coordination", server_.coordination,
+         "embedded, zookeeper://HOST:PORT,.../ROOT or etcd://HOST:PORT,.../ROOT (naru.coordination)");
     server->add_option("--set", server_.set, "Any configuration key: key=value; may be repeated")->take_all();
     server->footer(
         "Every key is also an environment variable: node.id is NARU_NODE_ID. All keys: docs/configuration.md");

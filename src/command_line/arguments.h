@@ -23,6 +23,7 @@ struct ServerFlags {
   std::string kafka;             // --kafka
   std::string advertise;         // --advertise
   std::string node_id;           // --node-id
+  std::string coordination;      // --coordination
   std::vector<std::string> set;  // --set key=value
 };
 

@@ -50,7 +50,8 @@ Finding judge_bootstrap(const Endpoint& address, const Status& connected, Durati
 Finding judge_versions(const client::ApiVersions& versions) {
   std::string missing;
   for (const kafka::ApiRow& row : kafka::kApiTable) {
-    if (!versions.choose(row.key, {})) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", row.name);
+    if (!row.between_brokers && !versions.choose(row.key, {}))
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", row.name);
   }
   const std::string found = fmt::format("{} APIs", versions.offered().size());
   if (missing.empty()) return {Verdict::ok, "protocol", found + ", all that this naru uses", ""};

@@ -31,14 +31,6 @@ std::string lag_text(const GroupFacts& facts) {
   return text;
 }
 
-// " for 12 s (since 2026-11-15T10:00:00.000Z)"; empty if the broker does not tell.
-std::string since_text(const GroupFacts& facts) {
-  const WallTimeMs since = facts.group.state_since;
-  if (since < 0) return "";
-  return fmt::format(" for {} (since {})", format_age(Milliseconds(std::max<int64_t>(0, facts.now - since))),
-                     format_time(since));
-}
-
 std::string owner_text(const GroupFacts& facts, const PartitionProgress& partition) {
   if (facts.group.members.empty()) return "";
   if (partition.owner.empty()) return ", which no member reads";
@@ -231,13 +223,20 @@ bool is_rebalancing(const GroupDescription& group) {
 
 }  // namespace
 
+std::string since_text(const GroupFacts& facts) {
+  const WallTimeMs since = facts.group.state_since;
+  if (since < 0) return "";
+  return fmt::format(" for {} (since {})", format_age(Milliseconds(std::max<int64_t>(0, facts.now - since))),
+                     format_time(since));
+}
+
 bool is_worth_watching(const GroupFacts& facts) {
   return !facts.group.members.empty() && !is_rebalancing(facts.group) && lost_records(facts) == 0 &&
          find_offline(facts) == nullptr && somebody_is_behind(facts);
 }
 
 Reason explain(const GroupFacts& facts) {
-  if (is_reconciling(facts.group)) return explain_reconciliation(facts.group);
+  if (is_reconciling(facts.group)) return explain_reconciliation(facts);
   if (is_rebalancing(facts.group)) return explain_rebalance(facts);
   if (facts.group.members.empty()) return explain_empty(facts);
   Reason reason = explain_stable(facts);

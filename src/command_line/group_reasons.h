@@ -30,6 +30,9 @@ struct Reason {
   std::vector<std::string> evidence;
 };
 
+// " for 12 s (since 2026-11-15T10:00:00.000Z)"; empty if the broker does not tell.
+std::string since_text(const GroupFacts& facts);
+
 // Whether the answer depends on what the group does in the next seconds.
 bool is_worth_watching(const GroupFacts& facts);
 

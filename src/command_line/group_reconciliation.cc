@@ -24,8 +24,12 @@ std::vector<TopicPartition> without(const std::vector<TopicPartition>& some,
   return rest;
 }
 
+// What it has heard of already is not among its partitions any more, whether it reads it or not.
 std::vector<TopicPartition> surplus_of(const GroupMember& member) {
-  return without(member.partitions, member.target);
+  const std::vector<TopicPartition> unheard = without(member.partitions, member.target);
+  std::vector<TopicPartition> surplus;
+  std::ranges::set_union(unheard, member.pending_revocation, std::back_inserter(surplus));
+  return surplus;
 }
 
 std::vector<TopicPartition> missing_of(const GroupMember& member) {
@@ -54,7 +58,7 @@ Unsettled find_unsettled(const GroupDescription& group) {
   return unsettled;
 }
 
-// What a member that is late has been told to give up is not among its partitions any more: then only its epoch tells.
+// A broker that is not Naru does not tell what a member was told to give up: then only its epoch is to be seen.
 std::string task_of(const GroupDescription& group, const GroupMember& member) {
   const auto surplus = surplus_of(member);
   if (!surplus.empty()) return fmt::format("to give up {}", names_of(surplus));
@@ -111,9 +115,13 @@ bool is_reconciling(const GroupDescription& group) {
   return group.state == "Assigning" || group.state == "Reconciling";
 }
 
-Reason explain_reconciliation(const GroupDescription& group) {
-  Reason reason{
-      .word = "rebalancing", .sentence = fmt::format("group {} is rebalancing, ", printable(group.id)), .evidence = {}};
+Reason explain_reconciliation(const GroupFacts& facts) {
+  const GroupDescription& group = facts.group;
+  const std::string since = since_text(facts);
+  const std::string is_rebalancing = since.empty() ? "is rebalancing" : "has been rebalancing" + since;
+  Reason reason{.word = "rebalancing",
+                .sentence = fmt::format("group {} {}, ", printable(group.id), is_rebalancing),
+                .evidence = {}};
   const Unsettled unsettled = find_unsettled(group);
   if (group.epoch > group.assignment_epoch) {
     reason.sentence +=

@@ -10,6 +10,6 @@ namespace naru::command_line {
 bool is_reconciling(const client::GroupDescription& group);
 
 // Names the members that are not in the epoch of the assignment yet, and those that wait for what these give up.
-Reason explain_reconciliation(const client::GroupDescription& group);
+Reason explain_reconciliation(const GroupFacts& facts);
 
 }  // namespace naru::command_line

@@ -58,6 +58,18 @@ TEST(GroupReconciliation, AMemberThatHoldsOnIsSeenByItsEpoch) {
             "epoch 4)");
 }
 
+TEST(GroupReconciliation, ANaruBrokerTellsSinceWhenAndWhatAMemberHoldsOnTo) {
+  GroupFacts facts = reconciling({member_in("m1", 4, {0}, {0}), member_in("m2", 5, {}, {1})});
+  facts.group.members[0].pending_revocation = of_orders({1});
+  facts.group.state_since = facts.now - 48'000;
+  EXPECT_EQ(
+      explain(facts).sentence,
+      "group g has been rebalancing for 48 s (since 2023-11-14T22:14:12.000Z), waiting for member m1 (client app, "
+      "host 10.0.0.7) to give up orders 1");
+  facts.group.members[0].partitions = of_orders({0, 2});
+  EXPECT_TRUE(explain(facts).sentence.ends_with("to give up orders 1,2")) << "of 2 it has not heard yet";
+}
+
 TEST(GroupReconciliation, SeveralLateMembersAreListed) {
   std::vector<GroupMember> members{member_in("a", 4, {0, 1}, {0})};
   for (const char* id : {"b", "c", "d", "e"}) members.push_back(member_in(id, 3, {}, {}));

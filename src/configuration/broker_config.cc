@@ -124,10 +124,17 @@ void fill_identity_and_topics(BrokerConfig& config) {
   config.node_id = BrokerId(values.int32("node.id"));
   config.rack = values.optional_string("broker.rack");
   for (const auto folder : parse_config_list(values.string("log.dirs"))) config.log_dirs.emplace_back(folder);
+  if (auto address = parse_coordination_address(values.string("naru.coordination"))) {
+    config.coordination = std::move(*address);
+  }
+  config.coordination_session_timeout = Milliseconds(values.int32("naru.coordination.session.timeout.ms"));
   config.num_partitions = values.int32("num.partitions");
   config.default_replication_factor = values.optional_int32("default.replication.factor");
   config.auto_create_topics_enable = values.boolean("auto.create.topics.enable");
   config.delete_topic_enable = values.boolean("delete.topic.enable");
+  config.auto_leader_rebalance_enable = values.boolean("auto.leader.rebalance.enable");
+  config.leader_imbalance_check_interval =
+      std::chrono::seconds(values.integer("leader.imbalance.check.interval.seconds"));
 }
 
 void fill_limits(BrokerConfig& config) {
@@ -149,6 +156,12 @@ void fill_limits(BrokerConfig& config) {
   config.log_retention_check_interval = Milliseconds(values.integer("log.retention.check.interval.ms"));
   config.log_cleaner_enable = values.boolean("log.cleaner.enable");
   config.log_cleaner_threads = values.int32("log.cleaner.threads");
+  config.replication = {.lag_time_max = Milliseconds(values.integer("replica.lag.time.max.ms")),
+                        .fetch_max_bytes = values.int32("replica.fetch.max.bytes"),
+                        .fetch_response_max_bytes = values.int32("replica.fetch.response.max.bytes"),
+                        .fetch_min_bytes = values.int32("replica.fetch.min.bytes"),
+                        .fetch_wait_max = Milliseconds(values.int32("replica.fetch.wait.max.ms")),
+                        .fetch_backoff = Milliseconds(values.int32("replica.fetch.backoff.ms"))};
   config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
   config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));
@@ -168,6 +181,9 @@ void fill_groups(GroupsConfig& groups, const ConfigValues& values) {
   groups.consumer_session_timeout = Milliseconds(values.int32("group.consumer.session.timeout.ms"));
   groups.consumer_heartbeat_interval = Milliseconds(values.int32("group.consumer.heartbeat.interval.ms"));
   groups.consumer_max_size = values.int32("group.consumer.max.size");
+  for (const std::string_view assignor : parse_config_list(values.string("group.consumer.assignors"))) {
+    groups.consumer_assignors.emplace_back(assignor);
+  }
   groups.consumer_migration_policy = values.string("group.consumer.migration.policy");
 }
 

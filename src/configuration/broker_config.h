@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "configuration/config_values.h"
+#include "configuration/coordination_address.h"
 #include "configuration/listener_config.h"
 #include "foundation/error_code.h"
 #include "foundation/ids.h"
@@ -36,13 +37,26 @@ struct GroupsConfig {
   Milliseconds consumer_session_timeout{};
   Milliseconds consumer_heartbeat_interval{};
   int32_t consumer_max_size = 0;
+  std::vector<std::string> consumer_assignors;  // at least one; the first is the default
   std::string consumer_migration_policy;
+};
+
+struct ReplicationConfig {
+  Milliseconds lag_time_max{};
+  int32_t fetch_max_bytes = 0;
+  int32_t fetch_response_max_bytes = 0;
+  int32_t fetch_min_bytes = 0;
+  Milliseconds fetch_wait_max{};
+  Milliseconds fetch_backoff{};
 };
 
 struct BrokerConfig {
   BrokerId node_id;
   std::optional<std::string> rack;
   std::vector<std::string> log_dirs;  // the data folders, at least one
+
+  CoordinationAddress coordination;
+  Milliseconds coordination_session_timeout{};
 
   std::vector<ListenerConfig> listeners;  // at least one
   std::optional<Endpoint> admin_listener;
@@ -51,6 +65,8 @@ struct BrokerConfig {
   std::optional<int32_t> default_replication_factor;  // none: min(3, brokers)
   bool auto_create_topics_enable = false;
   bool delete_topic_enable = false;
+  bool auto_leader_rebalance_enable = false;
+  Milliseconds leader_imbalance_check_interval{};
 
   std::optional<int32_t> num_network_threads;  // none: one per core
   int32_t num_io_threads = 0;
@@ -77,6 +93,7 @@ struct BrokerConfig {
   Milliseconds log_cleaner_backoff{};
   uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
 
+  ReplicationConfig replication;
   GroupsConfig groups;
 
   LogLevel log_level = LogLevel::info;

@@ -13,6 +13,7 @@ using enum ConfigType;
 using enum ConfigEffect;
 
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 2> kConsumerAssignors{"uniform", "range"};
 constexpr std::array<std::string_view, 4> kMigrationPolicies{"disabled", "upgrade", "downgrade", "bidirectional"};
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
@@ -35,6 +36,22 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
          "holds the metadata.",
      .check = detail::check_folders,
      .alias = "log.dir"},
+
+    {.name = "naru.coordination",
+     .type = string,
+     .default_text = "embedded",
+     .help = "Where the metadata of the cluster is kept: embedded (in the data folder, for a single broker), "
+             "zookeeper://HOST:PORT,.../ROOT or etcd://HOST:PORT,.../ROOT. The same for all brokers of a cluster; each "
+             "cluster needs a root of its own (/naru if none is given).",
+     .check = detail::check_coordination},
+    {.name = "naru.coordination.session.timeout.ms",
+     .type = int32,
+     .default_text = "6000",
+     .help =
+         "A broker that the coordination service has not heard of for this long is gone: others take over its "
+         "partitions. ZooKeeper allows 2 to 20 times its tickTime and takes the nearest; etcd counts whole seconds.",
+     .minimum = 1000,
+     .maximum = 300000},
 
     {.name = "listeners",
      .type = list,
@@ -73,6 +90,51 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "true",
      .help = "Whether asking for an unknown topic creates it, if the client allows that."},
     {.name = "delete.topic.enable", .type = boolean, .default_text = "true", .help = "Whether topics can be deleted."},
+    {.name = "auto.leader.rebalance.enable",
+     .type = boolean,
+     .default_text = "true",
+     .help =
+         "Whether the controller gives leadership back to the first replica of each partition, when that is in sync "
+         "again."},
+    {.name = "leader.imbalance.check.interval.seconds",
+     .type = int64,
+     .default_text = "300",
+     .help = "How often it looks for partitions that another replica leads.",
+     .minimum = 1,
+     .maximum = kMaxInt32},
+
+    {.name = "replica.lag.time.max.ms",
+     .type = int64,
+     .default_text = "30000",
+     .help = "A follower that has not caught up for this long leaves the in-sync set.",
+     .minimum = 1,
+     .maximum = kMaxInt32},
+    {.name = "replica.fetch.max.bytes",
+     .type = int32,
+     .default_text = "1048576",
+     .help = "Most bytes of one partition that a follower fetches at once; a single larger batch is fetched all the "
+             "same.",
+     .minimum = 1024},
+    {.name = "replica.fetch.response.max.bytes",
+     .type = int32,
+     .default_text = "10485760",
+     .help = "Most bytes of all partitions that a follower fetches at once.",
+     .minimum = 1024},
+    {.name = "replica.fetch.min.bytes",
+     .type = int32,
+     .default_text = "1",
+     .help = "Bytes that a follower's fetch waits for, no longer than replica.fetch.wait.max.ms.",
+     .minimum = 1},
+    {.name = "replica.fetch.wait.max.ms",
+     .type = int32,
+     .default_text = "500",
+     .help = "Longest wait of a follower's fetch at a leader without news. Less than replica.lag.time.max.ms.",
+     .minimum = 1},
+    {.name = "replica.fetch.backoff.ms",
+     .type = int32,
+     .default_text = "1000",
+     .help = "Pause of a follower after its leader could not be reached or refused a partition.",
+     .minimum = 0},
 
     {.name = "num.network.threads",
      .type = int32,
@@ -283,6 +345,12 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "2147483647",
      .help = "Most members of a group of the consumer protocol.",
      .minimum = 1},
+    {.name = "group.consumer.assignors",
+     .type = list,
+     .default_text = "uniform,range",
+     .help = "How partitions are divided among members of the consumer protocol: the assignors that a member may ask "
+             "for. The first one is for groups whose members do not ask.",
+     .allowed = kConsumerAssignors},
     {.name = "group.consumer.migration.policy",
      .type = string,
      .default_text = "bidirectional",

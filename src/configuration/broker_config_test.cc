@@ -63,6 +63,15 @@ TEST(BrokerConfig, NamesEveryProblemWithItsPlace) {
             "flag --set: fetch.max.bytes must be an integer from 1024 to 2147483647, not '1'");
 }
 
+TEST(BrokerConfig, AssignorsAreAListOfThoseThatThereAre) {
+  EXPECT_EQ(make_broker_config({})->groups.consumer_assignors, (std::vector<std::string>{"uniform", "range"}));
+  EXPECT_EQ(make_broker_config({{"group.consumer.assignors", "range"}})->groups.consumer_assignors,
+            std::vector<std::string>{"range"});
+  EXPECT_EQ(make_broker_config({{"group.consumer.assignors", "range,org.example.Own"}}).error().message(),
+            "given value: group.consumer.assignors must be a list of uniform, range, not 'range,org.example.Own'");
+  EXPECT_FALSE(make_broker_config({{"group.consumer.assignors", ""}})) << "none could be the default";
+}
+
 TEST(BrokerConfig, AHostileFileGivesAMessageOfBoundedLength) {
   BrokerConfigInputs inputs;
   inputs.file_name = "f";

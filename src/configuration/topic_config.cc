@@ -76,6 +76,10 @@ TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrid
   config.flush_messages = values.integer("flush.messages");
   config.flush_ms = values.integer("flush.ms");
   config.min_insync_replicas = values.optional_int32("min.insync.replicas");
+  config.unclean_leader_election = values.boolean("unclean.leader.election.enable");
+  if (values.optional_string("replica.lag.max.messages")) {
+    config.replica_lag_max_messages = values.integer("replica.lag.max.messages");
+  }
   return config;
 }
 

@@ -36,6 +36,8 @@ struct TopicConfig {
   int64_t flush_messages = 0;
   int64_t flush_ms = 0;                        // only where flush_messages > 1; the largest value: never by time
   std::optional<int32_t> min_insync_replicas;  // none: by the replication factor
+  bool unclean_leader_election = false;
+  std::optional<int64_t> replica_lag_max_messages;  // none: only time counts
 
   // Whether an acknowledgement waits for the disk.
   bool acknowledges_after_sync() const { return flush_messages == 1; }

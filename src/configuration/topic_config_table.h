@@ -233,6 +233,14 @@ constexpr auto topic_rows() {
        .effect = stored_only,
        .help = "There is no remote storage yet, so it cannot be switched on.",
        .allowed = kOnlyFalse},
+      {.name = "replica.lag.max.messages",
+       .type = int64,
+       .default_text = std::nullopt,
+       .effect = at_once,
+       .help = "A follower that is more records than this behind leaves the in-sync set at the next look, unless it "
+               "lacks the newest batch only. Not set: only time counts (replica.lag.time.max.ms).",
+       .minimum = 1,
+       .synonyms = follows(key("replica.lag.max.messages"))},
       {.name = "retention.bytes",
        .type = int64,
        .default_text = "-1",
@@ -282,7 +290,7 @@ constexpr auto topic_rows() {
       {.name = "unclean.leader.election.enable",
        .type = boolean,
        .default_text = "false",
-       .effect = stored_only,
+       .effect = at_once,
        .help = "Whether a replica that is not in sync may become leader, which loses acknowledged records.",
        .synonyms = follows(key("unclean.leader.election.enable"))},
   });

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "configuration/config_definition.h"
+#include "configuration/coordination_address.h"
 #include "platform/transport.h"
 
 namespace naru::detail {
@@ -91,6 +92,11 @@ Status check_connection_overrides(std::string_view value) {
     if (!addresses.emplace(address).second) return error(ErrorCode::invalid_config, "'{}' is named twice", address);
   }
   return {};
+}
+
+Status check_coordination(std::string_view value) {
+  const auto address = parse_coordination_address(value);
+  return address ? Status() : address.error();
 }
 
 }  // namespace naru::detail

@@ -33,17 +33,16 @@ const ClassicMember* member_of(ClassicGroup& group, const JoinGroup& request) {
 }
 
 bool has_place_for(ClassicGroup& group, const JoinGroup& request, const GroupSettings& settings) {
-  const auto size_max = static_cast<size_t>(std::max(settings.size_max, 0));
   const ClassicMember* member = member_of(group, request);
   switch (group.state()) {
     case ClassicState::empty:
       return true;
     case ClassicState::preparing_rebalance:
       // Those that have joined count, not those that are known: if the limit was lowered, the last ones do not get in.
-      return (member != nullptr && member->parked_join) || group.parked_joins() < size_max;
+      return (member != nullptr && member->parked_join) || group.parked_joins() < settings.size_max;
     case ClassicState::completing_rebalance:
     case ClassicState::stable:
-      return member != nullptr || group.members().size() < size_max;
+      return member != nullptr || group.members().size() < settings.size_max;
   }
   return false;
 }

@@ -76,7 +76,9 @@ ErrorCode leave_one(ClassicGroup& group, const LeaveGroup::Member& leaver, Group
     if (known != nullptr) member_id = *known;
   }
   const ErrorCode claim = group.check_claim(member_id, leaver.instance_id);
-  if (claim == ErrorCode::none) drop_member(group, member_id, ErrorCode::unknown_member_id, step);
+  if (claim != ErrorCode::none) return claim;
+  log_info("groups", "member {} leaves group {}: {}", member_id, group.id(), reason_of(leaver));
+  drop_member(group, member_id, ErrorCode::unknown_member_id, step);
   return claim;
 }
 

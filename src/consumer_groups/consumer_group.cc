@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "consumer_groups/consumer_group_messages.h"
+
 namespace naru {
 namespace {
 
@@ -35,6 +37,19 @@ std::string text_of(const ConsumerSubscription& s) {
 }
 
 }  // namespace
+
+size_t bytes_of(const ConsumerSubscription& subscription) {
+  constexpr size_t kString = 32;
+  size_t bytes = sizeof(ConsumerSubscription) + subscription.client_id.size() + subscription.client_host.size() +
+                 subscription.expression.size();
+  for (const std::string& topic : subscription.topics) bytes += kString + topic.size();
+  if (subscription.classic.has_value()) {
+    for (const GroupProtocol& protocol : subscription.classic->protocols) {
+      bytes += 2 * kString + protocol.name.size() + protocol.metadata.size();
+    }
+  }
+  return bytes;
+}
 
 void ConsumerGroup::set_epoch(std::optional<ConsumerGroupEpoch> epoch) {
   epoch_ = epoch;
@@ -78,15 +93,26 @@ bool ConsumerGroup::is_gone() const {
   return !epoch_.has_value() && !assignment_epoch_.has_value() && members_.empty() && expressions_.empty();
 }
 
+std::optional<WallTimeMs> ConsumerGroup::empty_since() const {
+  if (size_ > 0 || !epoch_.has_value() || epoch_->empty_since < 0) return std::nullopt;
+  return epoch_->empty_since;
+}
+
 std::string_view ConsumerGroup::state() const {
   if (size_ == 0) return "Empty";
   if (epoch() > assignment_epoch()) return "Assigning";
-  const bool reached = std::ranges::all_of(members_, [&](const auto& entry) {
+  const bool reached = std::ranges::all_of(members(), [&](const auto& entry) {
     const ConsumerMember& member = entry.second;
-    return !member.subscription.has_value() ||
-           (member.current.has_value() && member.current->has_reached(assignment_epoch()));
+    return member.current.has_value() && member.current->has_reached(assignment_epoch());
   });
   return reached ? "Stable" : "Reconciling";
+}
+
+bool ConsumerGroup::is_settled() const {
+  return epoch() == assignment_epoch() && std::ranges::all_of(members(), [&](const auto& entry) {
+           const auto& current = entry.second.current;
+           return !current.has_value() || current->epoch == kJoinEpoch || current->has_reached(assignment_epoch());
+         });
 }
 
 const ConsumerMember* ConsumerGroup::find(std::string_view member_id) const {
@@ -97,6 +123,15 @@ const ConsumerMember* ConsumerGroup::find(std::string_view member_id) const {
 const std::string* ConsumerGroup::static_member(std::string_view instance_id) const {
   const auto found = by_instance_id_.find(instance_id);
   return found != by_instance_id_.end() ? &*found->second.begin() : nullptr;
+}
+
+ErrorCode ConsumerGroup::check_claim(std::string_view member_id, const std::optional<std::string>& instance_id) const {
+  if (instance_id.has_value()) {
+    const std::string* holder = static_member(*instance_id);
+    if (holder == nullptr) return ErrorCode::unknown_member_id;
+    if (*holder != member_id) return ErrorCode::fenced_instance_id;
+  }
+  return find(member_id) != nullptr ? ErrorCode::none : ErrorCode::unknown_member_id;
 }
 
 bool ConsumerGroup::is_subscribed_to(const std::string& topic) const {
@@ -120,8 +155,8 @@ bool ConsumerGroup::operator==(const ConsumerGroup& other) const {
 }
 
 std::string ConsumerGroup::to_string() const {
-  std::string text =
-      fmt::format("epoch {} hash {:x} assignment epoch {}\n", epoch(), metadata_hash(), assignment_epoch());
+  std::string text = fmt::format("epoch {} hash {:x} empty since {} assignment epoch {}\n", epoch(), metadata_hash(),
+                                 empty_since().value_or(-1), assignment_epoch());
   for (const auto& [member_id, member] : members_) {
     text += fmt::format("  member {}: {}\n", member_id, member.subscription ? text_of(*member.subscription) : "nobody");
     if (member.current.has_value()) {
@@ -141,6 +176,7 @@ std::string ConsumerGroup::to_string() const {
 
 void ConsumerGroup::count_subscription(const std::string& member_id, const ConsumerSubscription& subscription) {
   ++size_;
+  subscription_bytes_ += bytes_of(subscription);
   if (subscription.classic.has_value()) ++classic_size_;
   if (subscription.instance_id.has_value()) by_instance_id_[*subscription.instance_id].insert(member_id);
   for (const std::string& topic : subscription.topics) ++topic_users_[topic];
@@ -149,6 +185,7 @@ void ConsumerGroup::count_subscription(const std::string& member_id, const Consu
 
 void ConsumerGroup::uncount_subscription(const std::string& member_id, const ConsumerSubscription& subscription) {
   --size_;
+  subscription_bytes_ -= bytes_of(subscription);
   if (subscription.classic.has_value()) --classic_size_;
   if (subscription.instance_id.has_value()) {
     const auto found = by_instance_id_.find(*subscription.instance_id);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "consumer_groups/consumer_group_partitions.h"
 #include "consumer_groups/group_messages.h"
+#include "foundation/error_code.h"
 #include "foundation/time.h"
 
 namespace naru {
@@ -40,6 +42,9 @@ struct ConsumerSubscription {
   std::optional<ClassicMembership> classic;
   bool operator==(const ConsumerSubscription&) const = default;
 };
+
+// What it takes up in memory, about.
+size_t bytes_of(const ConsumerSubscription& subscription);
 
 // Kafka's numbers.
 enum class ReconciliationState : int8_t {
@@ -78,7 +83,8 @@ struct ConsumerMember {
 
 struct ConsumerGroupEpoch {
   int32_t epoch = 0;
-  int64_t metadata_hash = 0;  // of the topics that the epoch was made with
+  int64_t metadata_hash = 0;    // of the topics that the epoch was made with
+  WallTimeMs empty_since = -1;  // when the last member went, which began the epoch; -1: it has members, or nobody knows
   bool operator==(const ConsumerGroupEpoch&) const = default;
 };
 
@@ -98,20 +104,31 @@ class ConsumerGroup {
   // No record is left: the group does not exist.
   bool is_gone() const;
 
-  bool has_epoch() const { return epoch_.has_value(); }
   int32_t epoch() const { return epoch_.has_value() ? epoch_->epoch : 0; }
   int64_t metadata_hash() const { return epoch_.has_value() ? epoch_->metadata_hash : 0; }
-  bool has_assignment_epoch() const { return assignment_epoch_.has_value(); }
+  // None: it has members, or its records do not tell.
+  std::optional<WallTimeMs> empty_since() const;
   int32_t assignment_epoch() const { return assignment_epoch_.value_or(0); }
   std::string_view state() const;  // Kafka's words
+  // Everybody has what he should have. Who is just joining, and has not been told anything, does not count.
+  bool is_settled() const;
 
-  // By id. Entries without a subscription are no members.
-  const Members& members() const { return members_; }
+  // By id, with entries that have records and no subscription, so that they are no members. Logs that we did not write
+  // may have such.
+  const Members& entries() const { return members_; }
+  // By id.
+  auto members() const {
+    return std::views::filter(members_, [](const auto& entry) { return entry.second.subscription.has_value(); });
+  }
   size_t size() const { return size_; }
   size_t classic_size() const { return classic_size_; }
+  // Of what all members have said.
+  size_t subscription_bytes() const { return subscription_bytes_; }
   const ConsumerMember* find(std::string_view member_id) const;
   // Its id, or nullptr.
   const std::string* static_member(std::string_view instance_id) const;
+  // Is this a member, and does the instance id, if given, belong to it? UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, or NONE.
+  ErrorCode check_claim(std::string_view member_id, const std::optional<std::string>& instance_id) const;
   // Nobody has the partition, nor has to give it back.
   bool is_free(const TopicIdPartition& partition) const { return !claims_.contains(partition); }
 
@@ -143,6 +160,7 @@ class ConsumerGroup {
   // end.
   size_t size_ = 0;
   size_t classic_size_ = 0;
+  size_t subscription_bytes_ = 0;
   std::map<std::string, std::set<std::string>, std::less<>> by_instance_id_;
   std::map<std::string, uint32_t, std::less<>> topic_users_;
   std::map<std::string, uint32_t> expression_users_;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "consumer_groups/group_records.h"
 
 namespace naru {
@@ -61,6 +63,13 @@ Status check_subscription_size(const ConsumerHeartbeat& request, size_t limit) {
   return {};
 }
 
+std::vector<std::string> in_order(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  const auto surplus = std::ranges::unique(names);
+  names.erase(surplus.begin(), surplus.end());
+  return names;
+}
+
 }  // namespace
 
 Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSettings& settings) {
@@ -76,9 +85,23 @@ Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSett
   NARU_TRY(check_subscription_size(request, settings.subscription_bytes_max));
   if (request.assignor.has_value() &&
       std::ranges::find(settings.assignors, *request.assignor) == settings.assignors.end()) {
-    return error(ErrorCode::unsupported_assignor, "there is no assignor {} here", *request.assignor);
+    return error(ErrorCode::unsupported_assignor, "there is no assignor {} here, only {} (group.consumer.assignors)",
+                 *request.assignor, fmt::join(settings.assignors, ", "));
   }
   return {};
+}
+
+ConsumerSubscription updated_subscription(ConsumerSubscription said, const ConsumerHeartbeat& request) {
+  if (request.instance_id.has_value()) said.instance_id = request.instance_id;
+  if (request.rack_id.has_value()) said.rack_id = request.rack_id;
+  if (request.rebalance_timeout.has_value()) said.rebalance_timeout = *request.rebalance_timeout;
+  if (request.assignor.has_value()) said.assignor = request.assignor;
+  if (request.subscribed_topics.has_value()) said.topics = in_order(*request.subscribed_topics);
+  if (request.subscribed_expression.has_value()) said.expression = *request.subscribed_expression;
+  said.client_id = request.client_id;
+  said.client_host = request.client_host;
+  said.classic.reset();
+  return said;
 }
 
 }  // namespace naru

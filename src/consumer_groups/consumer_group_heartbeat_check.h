@@ -1,6 +1,8 @@
-// What is wrong with a heartbeat by itself, whatever the group looks like.
+// What a heartbeat says: what is wrong with it by itself, whatever the group looks like, and what it means for the
+// member's subscription.
 #pragma once
 
+#include "consumer_groups/consumer_group.h"
 #include "consumer_groups/consumer_group_messages.h"
 #include "consumer_groups/consumer_group_settings.h"
 #include "foundation/status.h"
@@ -8,5 +10,8 @@
 namespace naru {
 
 Status check_heartbeat(const ConsumerHeartbeat& request, const ConsumerGroupSettings& settings);
+
+// What the member has said before, and what it says now.
+ConsumerSubscription updated_subscription(ConsumerSubscription said, const ConsumerHeartbeat& request);
 
 }  // namespace naru

@@ -63,13 +63,15 @@ struct DescribedConsumerMember {
   std::optional<std::string> subscribed_expression;
   std::vector<DescribedPartitions> assignment;
   std::vector<DescribedPartitions> target;
-  bool is_classic = false;  // speaks the classic protocol
+  std::vector<DescribedPartitions> pending_revocation;  // was told to give it up, and has not said that it did
+  bool is_classic = false;                              // speaks the classic protocol
 };
 
 struct DescribedConsumerGroup {
   std::string group_id;
   ErrorCode error = ErrorCode::none;  // group_id_not_found
   std::string state;                  // Kafka's words: Empty, Assigning, Reconciling, Stable
+  WallTimeMs state_since = -1;        // of an empty or an unsettled group, as far as this coordinator has seen it
   int32_t group_epoch = 0;
   int32_t assignment_epoch = 0;
   std::string assignor;

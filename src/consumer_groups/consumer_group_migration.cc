@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "consumer_groups/consumer_group_protocol.h"
-#include "consumer_groups/subscribed_topics.h"
 #include "foundation/assert.h"
 
 namespace naru {
@@ -34,8 +33,7 @@ Result<AdoptedGroup::Member> adopted_member(const ClassicGroup& group, const Cla
 }
 
 // One that all have: members of the classic protocol are admitted only if there is one.
-const std::string& common_protocol(const ConsumerGroup& group) {
-  const ConsumerMember& first = group.members().begin()->second;
+const std::string& common_protocol(const ConsumerGroup& group, const ConsumerMember& first) {
   for (const GroupProtocol& protocol : first.subscription->classic->protocols) {
     const bool all_have = std::ranges::all_of(group.members(), [&](const auto& entry) {
       const auto& protocols = entry.second.subscription->classic->protocols;
@@ -75,12 +73,14 @@ Result<AdoptedGroup> adopted_classic_group(const ClassicGroup& group, const Subs
 
 ClassicGroup classic_group_of(const std::string& group_id, const ConsumerGroup& group, const SubscribableTopics& topics,
                               WallTimeMs now) {
+  auto members = group.members();
+  const auto& [first_id, first] = *members.begin();
   StoredGroup stored{.protocol_type = std::string(kConsumerProtocolType),
                      .generation = group.assignment_epoch(),
-                     .protocol = common_protocol(group),
-                     .leader = group.members().begin()->first,
+                     .protocol = common_protocol(group, first),
+                     .leader = first_id,
                      .state_since = now};
-  for (const auto& [member_id, member] : group.members()) {
+  for (const auto& [member_id, member] : members) {
     const ConsumerSubscription& said = *member.subscription;
     const auto metadata = read_protocol_metadata(said.classic->protocols.front().metadata);
     const PartitionSet assigned = member.current.has_value() ? member.current->assigned : PartitionSet{};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "consumer_groups/consumer_group_protocol.h"
+#include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/group_testing.h"
 #include "kafka_protocol/messages/consumer_protocol_subscription.h"
 #include "kafka_protocol/wire_writer.h"
@@ -139,6 +140,68 @@ TEST_F(GroupMigrationTest, AnEmptyGroupOfTheConsumerProtocolBecomesAClassicOne) 
   EXPECT_EQ(test.committed("g", {"t", PartitionIndex(0)}), 7);
 }
 
+TEST_F(GroupMigrationTest, AClassicJoinThatIsRefusedOrSentAwayLeavesAnEmptyGroupAsItIs) {
+  const auto joined = consumer_joins("new");
+  EXPECT_EQ(commit("new", joined.member_epoch, true), ErrorCode::none);
+  test.advance(20s);
+  beat({.member_id = "new", .member_epoch = kLeaveEpoch});
+  const auto durable = test.coordinator->durable_consumer_groups();
+  JoinGroup nothing_to_offer = classic_joining("refused");
+  nothing_to_offer.protocols.clear();
+  EXPECT_EQ(test.join(nothing_to_offer).value().error, ErrorCode::inconsistent_group_protocol);
+  JoinGroup request = classic_joining("second");
+  request.must_come_back_with_id = true;
+  EXPECT_EQ(test.join(request).value().error, ErrorCode::member_id_required);
+  EXPECT_EQ(test.coordinator->durable_consumer_groups(), durable);
+  EXPECT_EQ(type_of_group(), "consumer");
+
+  request.member_id = "second";
+  auto second = test.join(request);
+  EXPECT_TRUE(test.coordinator->durable_consumer_groups().empty());
+  test.advance(3s);
+  EXPECT_EQ(second.value().error, ErrorCode::none);
+  EXPECT_EQ(type_of_group(), "classic");
+}
+
+TEST_F(GroupMigrationTest, AMemberThatWasSentAwayForAnIdDoesNotHinderTheConsumerProtocol) {
+  consumer_joins("new");
+  beat({.member_id = "new", .member_epoch = kLeaveEpoch});
+  JoinGroup request = classic_joining("second");
+  request.must_come_back_with_id = true;
+  EXPECT_EQ(test.join(request).value().error, ErrorCode::member_id_required);
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::none);
+  request.member_id = "second";
+  EXPECT_EQ(test.join(request).value().error, ErrorCode::none);
+  EXPECT_EQ(described().members.size(), 2U);
+}
+
+TEST_F(GroupMigrationTest, AGroupWhoseMembersSayMoreThanOneOfTheConsumerProtocolMayStaysClassic) {
+  const int32_t generation = form_classic_group();
+  GroupSettings settings;
+  settings.consumer.group_subscription_bytes_max = 100;
+  test.coordinator->set_settings(settings);
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::group_max_size_reached);
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(commit("old", generation), ErrorCode::none);
+}
+
+TEST_F(GroupMigrationTest, AHeartbeatThatSaysTooMuchConvertsNothing) {
+  const int32_t generation = form_classic_group();
+  test.settings.consumer.group_subscription_bytes_max = 5000;
+  test.coordinator->set_settings(test.settings);
+  ConsumerHeartbeat request{.member_id = "new", .client_id = std::string(5000, 'x')};
+  request.rebalance_timeout = 60s;
+  request.subscribed_topics = {"t"};
+  request.owned.emplace();
+  EXPECT_EQ(beat(request).error, ErrorCode::group_max_size_reached);
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(commit("old", generation), ErrorCode::none);
+  test.leave("g", {{.member_id = "old"}});
+  EXPECT_EQ(beat(request).error, ErrorCode::group_max_size_reached);
+  EXPECT_EQ(type_of_group(), "classic") << "also when nobody is in it";
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::none);
+}
+
 TEST_F(GroupMigrationTest, AClassicGroupWithMembersIsConvertedAndItsMembersGoOn) {
   const int32_t generation = form_classic_group();
   const auto joined = consumer_joins("new");
@@ -200,6 +263,19 @@ TEST_F(GroupMigrationTest, ClassicMembersCanJoinAGroupOfTheConsumerProtocol) {
   EXPECT_EQ(synced("second", again.generation).size(), 2U);
 }
 
+TEST_F(GroupMigrationTest, MembersWhoseMetadataBreaksOffBehindTheTopicsAreTakenAlong) {
+  // As kafka-go writes it: the version says that owned partitions follow, and they do not.
+  Bytes cut = consumer_metadata({"t"});
+  cut.resize(cut.size() - sizeof(int32_t));
+  JoinGroup request = classic_joining("old");
+  request.protocols[0].metadata = cut;
+  test.join(request);
+  test.advance(3s);
+  EXPECT_EQ(consumer_joins("new").error, ErrorCode::none);
+  request.fresh_member_id = "second";
+  EXPECT_EQ(test.join(request).value().error, ErrorCode::none);
+}
+
 TEST_F(GroupMigrationTest, AMixedGroupRefusesWhatAClassicOneWouldRefuse) {
   consumer_joins("new");
   JoinGroup connect = classic_joining("x");
@@ -237,6 +313,18 @@ TEST_F(GroupMigrationTest, AGroupGoesBackWhenItsLastMemberOfTheConsumerProtocolL
   EXPECT_EQ(rejoined.value().error, ErrorCode::none);
   EXPECT_EQ(rejoined.value().leader, "old") << "the members decide again";
   EXPECT_GT(rejoined.value().generation, again.generation);
+}
+
+TEST_F(GroupMigrationTest, RecordsOfNobodyDoNotHinderAGroupThatGoesBack) {
+  form_classic_group();
+  consumer_joins("new");
+  const PartitionSet partitions = all();
+  test.log.push_back(target_assignment_record("g", "a ghost", &partitions));
+  restart();
+  beat({.member_id = "new", .member_epoch = kLeaveEpoch});
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(test.describe("g").members.size(), 1U);
+  EXPECT_TRUE(test.coordinator->durable_consumer_groups().empty());
 }
 
 TEST_F(GroupMigrationTest, AGroupGoesBackWhenTheSessionOfItsLastMemberOfTheConsumerProtocolEnds) {
@@ -290,6 +378,27 @@ TEST_F(GroupMigrationTest, AStaticMemberKeepsItsPartitionsWhenItChangesItsProtoc
   EXPECT_EQ(downgraded.error, ErrorCode::none);
   EXPECT_EQ(type_of_group(), "classic") << "nobody else is there";
   EXPECT_EQ(test.describe("g").members[0].member_id, "newest");
+}
+
+TEST_F(GroupMigrationTest, WhatWasDueInAGroupThatIsGoneDoesNotConcernTheNextOneOfItsName) {
+  consumer_joins("new", "instance");
+  JoinGroup back = classic_joining("newest");
+  back.instance_id = "instance";
+  EXPECT_EQ(test.join(back).value().error, ErrorCode::none);  // until it syncs, the group has a timer for it
+  EXPECT_EQ(type_of_group(), "classic");
+  EXPECT_EQ(test.join(classic_rejoining("newest")).value().error, ErrorCode::none);
+  EXPECT_EQ(consumer_joins("other").error, ErrorCode::none);
+  EXPECT_EQ(type_of_group(), "consumer");
+  const JoinAnswer again = test.join(classic_rejoining("newest")).value();
+  EXPECT_EQ(again.error, ErrorCode::none);
+  synced("newest", again.generation);
+  for (int i = 0; i < 15; ++i) {
+    test.advance(5s);
+    EXPECT_NE(test.heartbeat("g", {.member_id = "newest", .generation = again.generation}),
+              ErrorCode::unknown_member_id);
+    beat({.member_id = "other", .member_epoch = again.generation});
+  }
+  EXPECT_EQ(described().members.size(), 2U);
 }
 
 TEST_F(GroupMigrationTest, MembersThatWaitInAClassicGroupAreCalledToJoinTheOtherOne) {
@@ -353,11 +462,25 @@ TEST_F(GroupMigrationTest, OffsetsOfGroupsOfTheConsumerProtocolAreCheckedListedA
   EXPECT_TRUE(compacted(test.log, true).empty());
 }
 
+TEST_F(GroupMigrationTest, ADeletedGroupLeavesNoRecord) {
+  ConsumerHeartbeat request{.member_id = "new"};
+  request.rebalance_timeout = 60s;
+  request.subscribed_topics = {"t"};
+  request.subscribed_expression = "x.*";
+  request.owned.emplace();
+  EXPECT_EQ(beat(request).error, ErrorCode::none);
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::non_empty_group);
+  beat({.member_id = "new", .member_epoch = kLeaveEpoch});
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::none);
+  EXPECT_EQ(test.delete_group("g"), ErrorCode::group_id_not_found);
+  EXPECT_TRUE(compacted(test.log, true).empty());
+}
+
 TEST_F(GroupMigrationTest, AnEmptyGroupOfTheConsumerProtocolWithoutOffsetsIsForgotten) {
   class NothingUnread final : public UnreadRecords {
    public:
     bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return false; }
-    bool topic_exists(std::string_view) const override { return true; }
+    bool topic_exists(std::string_view, const CommittedOffset&) const override { return true; }
   };
   const auto joined = consumer_joins("new");
   commit("new", joined.member_epoch, true);

@@ -11,8 +11,11 @@
 #include "consumer_groups/group_messages.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"
+#include "kafka_protocol/embedded_consumer_protocol.h"
 
 namespace naru {
+
+using kafka::kConsumerProtocolType;
 
 struct ConsumerProtocolMetadata {
   int16_t version = 0;              // that the client can read
@@ -21,7 +24,7 @@ struct ConsumerProtocolMetadata {
   std::optional<std::string> rack_id;
 };
 
-// Written by clients. Newer versions are read as far as they are known.
+// Written by clients.
 Result<ConsumerProtocolMetadata> read_protocol_metadata(BytesView metadata);
 Result<std::vector<GroupPartition>> read_protocol_assignment(BytesView assignment);
 

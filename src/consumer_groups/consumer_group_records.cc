@@ -86,7 +86,7 @@ Status check_stored_epoch(int32_t epoch) {
 
 Result<ConsumerGroupEpoch> read_value(const GroupValue& value) {
   NARU_TRY(check_stored_epoch(value.epoch));
-  return ConsumerGroupEpoch{value.epoch, value.metadata_hash};
+  return ConsumerGroupEpoch{value.epoch, value.metadata_hash, value.naru_empty_since_ms};
 }
 
 Result<int32_t> read_value(const TargetEpochValue& value) {
@@ -204,7 +204,8 @@ Result<ConsumerGroupChange> decode_consumer_group_record(BytesView key, std::opt
 CoordinatorRecord group_epoch_record(std::string_view group_id, const std::optional<ConsumerGroupEpoch>& epoch) {
   CoordinatorRecord record{key_of_group<GroupKey>(group_id), std::nullopt};
   if (epoch.has_value()) {
-    record.value = kafka::encode_stored_value(GroupValue{.epoch = epoch->epoch, .metadata_hash = epoch->metadata_hash});
+    record.value = kafka::encode_stored_value(GroupValue{
+        .epoch = epoch->epoch, .metadata_hash = epoch->metadata_hash, .naru_empty_since_ms = epoch->empty_since});
   }
   return record;
 }

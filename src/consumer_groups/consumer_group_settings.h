@@ -24,11 +24,15 @@ enum class GroupMigration : uint8_t { disabled, upgrade, downgrade, bidirectiona
 struct ConsumerGroupSettings {
   ConsumerGroupTimeouts timeouts;
   std::map<std::string, ConsumerGroupTimeouts, std::less<>> timeouts_of_groups;  // those that have their own
-  int32_t size_max = std::numeric_limits<int32_t>::max();                        // group.consumer.max.size
+  size_t size_max = std::numeric_limits<int32_t>::max();                         // group.consumer.max.size
   std::vector<std::string> assignors{"uniform", "range"};  // group.consumer.assignors; the first is the default
   GroupMigration migration = GroupMigration::bidirectional;
   // One member's subscription is one record: it may not say more than this.
   size_t subscription_bytes_max = size_t{1} << 20;
+  // What all members of a group say together is in memory, and looked through whenever somebody comes or goes.
+  size_t group_subscription_bytes_max = size_t{16} << 20;
+  // Each has a list of all topics that it means.
+  size_t group_expressions_max = 100;
 
   const ConsumerGroupTimeouts& timeouts_of(std::string_view group_id) const {
     const auto own = timeouts_of_groups.find(group_id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "consumer_groups/assignors/assignor.h"
@@ -30,7 +31,6 @@ class TargetInput {
       input_.topics.push_back({topic->id, topic->partitions});
     }
     for (const auto& [member_id, member] : group.members()) {
-      if (!member.subscription.has_value()) continue;
       input_.members.push_back({member_id, member.subscription->instance_id, topics_of(*member.subscription),
                                 member.target.has_value() ? &*member.target : nullptr});
     }
@@ -68,7 +68,7 @@ class TargetInput {
 
   const ConsumerGroup& group_;
   AssignorInput input_;
-  std::map<std::string_view, uint32_t> places_;
+  std::unordered_map<std::string_view, uint32_t> places_;
   std::map<SubscriptionKey, std::vector<uint32_t>, Less> topics_by_subscription_;
 };
 
@@ -99,7 +99,7 @@ bool is_known_assignor(std::string_view name) {
 const std::string& preferred_assignor(const ConsumerGroup& group, const std::vector<std::string>& assignors) {
   std::vector<size_t> votes(assignors.size(), 0);
   for (const auto& [member_id, member] : group.members()) {
-    if (!member.subscription.has_value() || !member.subscription->assignor.has_value()) continue;
+    if (!member.subscription->assignor.has_value()) continue;
     const auto found = std::ranges::find(assignors, *member.subscription->assignor);
     if (found != assignors.end()) ++votes[static_cast<size_t>(found - assignors.begin())];
   }

@@ -89,12 +89,6 @@ class ConsumerGroupsFixture {
   ConsumerHeartbeatAnswer join(std::string member_id, std::vector<std::string> topics) {
     return heartbeat(joining(std::move(member_id), std::move(topics)));
   }
-  ErrorCode delete_group(std::string_view group_id = "g") {
-    CoordinatorOutcome outcome;
-    const ErrorCode code = groups_->delete_group(group_id, outcome);
-    take(outcome);
-    return code;
-  }
   ErrorCode commit(std::string member_id, int32_t epoch, bool knows_member_epochs = true) {
     CommitOffsets request{.group_id = "g", .member = {.member_id = std::move(member_id), .generation = epoch}};
     request.knows_member_epochs = knows_member_epochs;
@@ -114,6 +108,7 @@ class ConsumerGroupsFixture {
     tell_topics();
   }
   size_t records() const { return log_.size(); }
+  WallTimeMs wall_ms() const { return time_.wall_ms; }
 
  private:
   void tell_topics() {

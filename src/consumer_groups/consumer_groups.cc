@@ -58,9 +58,9 @@ void ConsumerGroups::emit(CoordinatorRecord record, CoordinatorOutcome& outcome)
 
 void ConsumerGroups::loaded(const CoordinatorTime& time) {
   for (auto& [group_id, entry] : groups_) {
-    entry.empty_since = time.wall_ms;
+    entry.loaded_at = time.wall_ms;
+    entry.unsettled_since = time.wall_ms;
     for (const auto& [member_id, member] : entry.group.members()) {
-      if (!member.subscription.has_value()) continue;
       restart_session(entry, group_id, member_id, time.now);
       if (member.current.has_value() && member.current->state == ReconciliationState::unrevoked) {
         restart_rebalance(entry, group_id, member_id, time.now);
@@ -112,7 +112,10 @@ void ConsumerGroups::stop_timers(Entry& entry, const std::string& member_id) {
 }
 
 void ConsumerGroups::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  timers_.expire(time.now, [&](MemberTimer timer, MonotonicTime) { fire(timer, time, outcome); });
+  timers_.expire(time.now, [&](MemberTimer timer, MonotonicTime) {
+    fire(timer, time, outcome);
+    outcome.may_be_cut();
+  });
 }
 
 void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
@@ -122,6 +125,7 @@ void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time,
   if (timers == entry->second.timers.end()) return;
   if (timer.kind == TimerKind::rebalance) {
     timers->second.rebalance.reset();
+    log_info("groups", "member {} of group {} did not follow a rebalance in time", timer.member_id, timer.group_id);
     remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
     return;
   }
@@ -144,7 +148,7 @@ const ConsumerGroup* ConsumerGroups::find(std::string_view group_id) const {
 std::optional<WallTimeMs> ConsumerGroups::empty_since(std::string_view group_id) const {
   const auto found = groups_.find(group_id);
   if (found == groups_.end() || found->second.group.size() > 0) return std::nullopt;
-  return found->second.empty_since;
+  return found->second.group.empty_since().value_or(found->second.loaded_at);
 }
 
 std::vector<ListedGroup> ConsumerGroups::list() const {
@@ -155,19 +159,25 @@ std::vector<ListedGroup> ConsumerGroups::list() const {
   return result;
 }
 
+WallTimeMs ConsumerGroups::state_since(const Entry& entry) {
+  if (entry.group.size() == 0) return entry.group.empty_since().value_or(-1);
+  return entry.group.state() == "Stable" ? -1 : entry.unsettled_since;
+}
+
 DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const {
   DescribedConsumerGroup result{.group_id = std::string(group_id)};
-  const ConsumerGroup* group = find(group_id);
-  if (group == nullptr) {
+  const auto entry = groups_.find(group_id);
+  if (entry == groups_.end()) {
     result.error = ErrorCode::group_id_not_found;
     return result;
   }
+  const ConsumerGroup* group = &entry->second.group;
   result.state = group->state();
+  result.state_since = state_since(entry->second);
   result.group_epoch = group->epoch();
   result.assignment_epoch = group->assignment_epoch();
   result.assignor = preferred_assignor(*group, settings_.assignors);
   for (const auto& [member_id, member] : group->members()) {
-    if (!member.subscription.has_value()) continue;
     const ConsumerSubscription& said = *member.subscription;
     const ConsumerMemberAssignment current = member.current.value_or(ConsumerMemberAssignment{});
     result.members.push_back({
@@ -181,6 +191,7 @@ DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const
         .subscribed_expression = said.expression.empty() ? std::nullopt : std::optional(said.expression),
         .assignment = described(current.assigned, topics_.get()),
         .target = described(member.target.value_or(PartitionSet{}), topics_.get()),
+        .pending_revocation = described(current.pending_revocation, topics_.get()),
         .is_classic = said.classic.has_value(),
     });
   }
@@ -188,11 +199,10 @@ DescribedConsumerGroup ConsumerGroups::describe(std::string_view group_id) const
 }
 
 ErrorCode ConsumerGroups::check_commit(const CommitOffsets& request) const {
-  const ConsumerGroup* group = find(request.group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
+  const ConsumerGroup& group = *find(request.group_id);
   // Nobody is disturbed: administrators set offsets like this.
-  if (request.member.generation < 0 && group->size() == 0) return ErrorCode::none;
-  const ConsumerMember* member = group->find(request.member.member_id);
+  if (request.member.generation < 0 && group.size() == 0) return ErrorCode::none;
+  const ConsumerMember* member = group.find(request.member.member_id);
   if (member == nullptr) return ErrorCode::unknown_member_id;
   if (!member->subscription->classic.has_value() && !request.knows_member_epochs) return ErrorCode::unsupported_version;
   return epoch_error(*member, request.member.generation);
@@ -200,9 +210,7 @@ ErrorCode ConsumerGroups::check_commit(const CommitOffsets& request) const {
 
 ErrorCode ConsumerGroups::check_fetch(const FetchOffsets& request) const {
   if (!request.member_id.has_value() && request.member_epoch < 0) return ErrorCode::none;
-  const ConsumerGroup* group = find(request.group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
-  const ConsumerMember* member = group->find(request.member_id.value_or(""));
+  const ConsumerMember* member = find(request.group_id)->find(request.member_id.value_or(""));
   if (member == nullptr) return ErrorCode::unknown_member_id;
   return epoch_error(*member, request.member_epoch);
 }
@@ -213,18 +221,12 @@ std::map<std::string, ConsumerGroup> ConsumerGroups::durable_state() const {
   return state;
 }
 
-ErrorCode ConsumerGroups::delete_group(std::string_view group_id, CoordinatorOutcome& outcome) {
-  const ConsumerGroup* group = find(group_id);
-  if (group == nullptr) return ErrorCode::group_id_not_found;
-  if (group->size() > 0) return ErrorCode::non_empty_group;
-  dissolve(std::string(group_id), outcome);
-  return ErrorCode::none;
-}
-
 void ConsumerGroups::dissolve(const std::string& group_id, CoordinatorOutcome& outcome) {
-  const ConsumerGroup& group = *find(group_id);
+  Entry& entry = groups_.find(group_id)->second;
+  const ConsumerGroup& group = entry.group;
+  while (!entry.timers.empty()) stop_timers(entry, std::string(entry.timers.begin()->first));
   std::vector<CoordinatorRecord> tombstones;
-  for (const auto& [member_id, member] : group.members()) {
+  for (const auto& [member_id, member] : group.entries()) {
     tombstones.push_back(current_assignment_record(group_id, member_id, nullptr));
     tombstones.push_back(target_assignment_record(group_id, member_id, nullptr));
     tombstones.push_back(subscription_record(group_id, member_id, nullptr));

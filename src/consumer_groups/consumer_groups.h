@@ -50,8 +50,6 @@ class ConsumerGroups {
   // What is wrong with a heartbeat of somebody who joins, whatever the group looks like.
   Status check_join(const ConsumerHeartbeat& request) const;
   DescribedConsumerGroup describe(std::string_view group_id) const;
-  // NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, or it is gone.
-  ErrorCode delete_group(std::string_view group_id, CoordinatorOutcome& outcome);
 
   // Members of the classic protocol in a group of the consumer protocol; the group exists. Nobody has to wait: whoever
   // joins gets what is free at once, and is called to join again when there is more.
@@ -61,18 +59,22 @@ class ConsumerGroups {
   LeaveAnswer leave_classic(const LeaveGroup& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Change of protocol. The group did not exist before; it does not exist afterwards.
+  // Whether the heartbeat will find room when the group has been adopted.
+  Status check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
+                        const ConsumerHeartbeat& request) const;
   void adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
              CoordinatorOutcome& outcome);
   void dissolve(const std::string& group_id, CoordinatorOutcome& outcome);
   // Groups whose last member of the consumer protocol has gone since the last call, and that have others.
   std::set<std::string> take_all_classic() { return std::exchange(all_classic_, {}); }
 
-  // Whether offsets may be committed, or fetched, in the name of that member.
+  // Whether offsets may be committed, or fetched, in the name of that member. The group exists.
   ErrorCode check_commit(const CommitOffsets& request) const;
   ErrorCode check_fetch(const FetchOffsets& request) const;
 
   const ConsumerGroup* find(std::string_view group_id) const;
-  // Nobody has been in it since then, or since loading; none: it has members, or does not exist.
+  // Nobody has been in it since then, or, if its records do not tell, since loading; none: it has members, or does not
+  // exist.
   std::optional<WallTimeMs> empty_since(std::string_view group_id) const;
   const SharedTopics& topics() const { return topics_; }
   // By name.
@@ -93,7 +95,8 @@ class ConsumerGroups {
     ConsumerGroup group;
     std::map<std::string, MemberTimers, std::less<>> timers;
     std::optional<int64_t> checked_generation;  // of the topics that the group's epoch has taken into account
-    WallTimeMs empty_since = 0;
+    WallTimeMs loaded_at = 0;
+    WallTimeMs unsettled_since = -1;  // when it was settled for the last time; later, if it has been loaded since
   };
   enum class TimerKind : uint8_t { session, rebalance };
   struct MemberTimer {
@@ -111,6 +114,7 @@ class ConsumerGroups {
 
   // consumer_groups.cc
   void emit(CoordinatorRecord record, CoordinatorOutcome& outcome);
+  static WallTimeMs state_since(const Entry& entry);
   void stop_timer(std::optional<TimingWheelIndex::Handle>& timer);
   void stop_timers(Entry& entry, const std::string& member_id);
   void fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
@@ -124,6 +128,8 @@ class ConsumerGroups {
   Result<Admission> admit(const ConsumerHeartbeat& request) const;
   Status check_static_member(const ConsumerGroup& group, const ConsumerHeartbeat& request, Admission& admission) const;
   ConsumerSubscription subscription_of(const std::string& group_id, const std::string& member_id) const;
+  // Whether the group may say that much, with `after` instead of what the member said before.
+  Status check_room(const std::string& group_id, const std::string& member_id, const ConsumerSubscription& after) const;
   // True if the target has to be computed anew.
   bool update_subscription(const std::string& group_id, const Admission& admission, const ConsumerSubscription& after,
                            WallTimeMs now, CoordinatorOutcome& outcome);
@@ -134,7 +140,8 @@ class ConsumerGroups {
                                             CoordinatorOutcome& outcome);
   Result<ConsumerHeartbeatAnswer> leave(const ConsumerHeartbeat& request, const CoordinatorTime& time,
                                         CoordinatorOutcome& outcome);
-  void leave_for_a_while(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
+  void leave_for_a_while(const std::string& group_id, const std::string& member_id, WallTimeMs now,
+                         CoordinatorOutcome& outcome);
   void replace_member(const std::string& group_id, const std::string& old_id, const std::string& new_id,
                       CoordinatorOutcome& outcome);
   void erase_member_records(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
@@ -153,7 +160,7 @@ class ConsumerGroups {
                               CoordinatorOutcome& outcome);
 
   // consumer_groups_metadata.cc
-  void bump_epoch(const std::string& group_id, CoordinatorOutcome& outcome);
+  void bump_epoch(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   // Takes into account what has become of the topics since the group looked at them; true if that changes anything.
   bool refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   bool refresh_expressions(const std::string& group_id, const TopicChanges* changes, WallTimeMs now,

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "consumer_groups/consumer_group_heartbeat_check.h"
 #include "consumer_groups/consumer_group_protocol.h"
 #include "consumer_groups/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/consumer_groups.h"
-#include "consumer_groups/subscribed_topics.h"
+#include "foundation/log.h"
 
 namespace naru {
 namespace {
@@ -21,9 +22,8 @@ bool fits_the_others(const ConsumerGroup& group, const JoinGroup& request) {
   if (request.protocol_type != kConsumerProtocolType) return false;
   return std::ranges::any_of(request.protocols, [&](const GroupProtocol& protocol) {
     return std::ranges::all_of(group.members(), [&](const auto& entry) {
-      const auto& said = entry.second.subscription;
-      if (!said.has_value() || !said->classic.has_value() || entry.first == request.member_id) return true;
-      return has_protocol(*said->classic, protocol.name);
+      const auto& classic = entry.second.subscription->classic;
+      return !classic.has_value() || entry.first == request.member_id || has_protocol(*classic, protocol.name);
     });
   });
 }
@@ -40,6 +40,12 @@ bool should_join_again(const ConsumerMember& member, const ConsumerGroup& group)
       return could_get_more(*member.current, member.target.value_or(PartitionSet{}), group);
   }
   return false;
+}
+
+// Whose place the heartbeat takes.
+bool is_of(const AdoptedGroup::Member& member, const ConsumerHeartbeat& request) {
+  return member.member_id == request.member_id ||
+         (request.instance_id.has_value() && member.subscription.instance_id == request.instance_id);
 }
 
 }  // namespace
@@ -68,10 +74,9 @@ Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, co
   }
   NARU_TRY_ASSIGN(const Admission admission, admit_classic(request));
 
-  // Nothing is refused from here on.
   const std::string& member_id = admission.member_id;
-  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
-  ConsumerSubscription said = subscription_of(group_id, member_id);
+  const std::string& known_as = admission.replaced.has_value() ? *admission.replaced : member_id;
+  ConsumerSubscription said = subscription_of(group_id, known_as);
   said.instance_id = request.instance_id;
   said.rack_id = metadata->rack_id;
   said.client_id = request.client_id;
@@ -81,6 +86,10 @@ Result<JoinAnswer> ConsumerGroups::try_join_classic(const JoinGroup& request, co
   said.rebalance_timeout = request.rebalance_timeout;
   said.assignor.reset();
   said.classic = ClassicMembership{request.session_timeout, request.protocols};
+  NARU_TRY(check_room(group_id, known_as, said));
+
+  // Nothing is refused from here on.
+  if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
   const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
   bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
   const PartitionSet owned = with_topic_ids(metadata->owned, *topics_);
@@ -97,20 +106,18 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit_classic(const JoinGroup&
   const ConsumerGroup& group = *find(request.group_id);
   Admission admission{.member_id = request.member_id};
   if (request.instance_id.has_value()) {
-    const std::string* holder = group.static_member(*request.instance_id);
     if (request.member_id.empty()) {
-      if (holder != nullptr) admission.replaced = *holder;
-    } else if (holder == nullptr) {
-      return failure(Status(ErrorCode::unknown_member_id));
-    } else if (*holder != request.member_id) {
-      return failure(Status(ErrorCode::fenced_instance_id));
+      if (const std::string* holder = group.static_member(*request.instance_id)) admission.replaced = *holder;
+    } else if (const ErrorCode wrong = group.check_claim(request.member_id, request.instance_id);
+               wrong != ErrorCode::none) {
+      return failure(Status(wrong));
     }
   } else if (request.member_id.empty() && request.must_come_back_with_id) {
     return failure(Status(ErrorCode::member_id_required));
   }
   if (admission.member_id.empty()) admission.member_id = request.fresh_member_id;
   admission.is_known = admission.replaced.has_value() || group.find(admission.member_id) != nullptr;
-  if (!admission.is_known && group.size() >= static_cast<size_t>(std::max(0, settings_.size_max))) {
+  if (!admission.is_known && group.size() >= settings_.size_max) {
     return failure(Status(ErrorCode::group_max_size_reached));
   }
   return admission;
@@ -121,13 +128,10 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit_classic(const JoinGroup&
 Result<const ConsumerMember*> ConsumerGroups::classic_member(const std::string& group_id,
                                                              const MemberClaim& claim) const {
   const ConsumerGroup& group = *find(group_id);
-  if (claim.instance_id.has_value()) {
-    const std::string* holder = group.static_member(*claim.instance_id);
-    if (holder == nullptr) return failure(Status(ErrorCode::unknown_member_id));
-    if (*holder != claim.member_id) return failure(Status(ErrorCode::fenced_instance_id));
-  }
+  const ErrorCode wrong = group.check_claim(claim.member_id, claim.instance_id);
+  if (wrong != ErrorCode::none) return failure(Status(wrong));
   const ConsumerMember* member = group.find(claim.member_id);
-  if (member == nullptr || !member->subscription->classic.has_value() || !member->current.has_value()) {
+  if (!member->subscription->classic.has_value() || !member->current.has_value()) {
     return failure(Status(ErrorCode::unknown_member_id));
   }
   if (member->current->epoch != claim.generation) return failure(Status(ErrorCode::illegal_generation));
@@ -192,23 +196,41 @@ ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const L
   std::string member_id = leaver.member_id;
   // An administrator removes a static member, whatever protocol it speaks, without knowing its id.
   const bool is_removed = member_id.empty() && leaver.instance_id.has_value();
-  if (leaver.instance_id.has_value()) {
+  if (is_removed) {
     const std::string* holder = group.static_member(*leaver.instance_id);
     if (holder == nullptr) return ErrorCode::unknown_member_id;
-    if (is_removed) member_id = *holder;
-    if (*holder != member_id) return ErrorCode::fenced_instance_id;
+    member_id = *holder;
   }
-  const ConsumerMember* member = group.find(member_id);
-  if (member == nullptr) return ErrorCode::unknown_member_id;
-  if (!is_removed && !member->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
+  if (const ErrorCode wrong = group.check_claim(member_id, leaver.instance_id); wrong != ErrorCode::none) return wrong;
+  if (!is_removed && !group.find(member_id)->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
+  log_info("groups", "member {} leaves group {}: {}", member_id, group_id, reason_of(leaver));
   remove_member(group_id, member_id, now, outcome);
   return ErrorCode::none;
 }
 
 // --- Change of protocol ----------------------------------------------------------------------------------------------
 
+Status ConsumerGroups::check_adoption(const std::string& group_id, const AdoptedGroup& adopted,
+                                      const ConsumerHeartbeat& request) const {
+  size_t bytes = 0;
+  ConsumerSubscription before;
+  for (const AdoptedGroup::Member& member : adopted.members) {
+    if (is_of(member, request)) {
+      before = member.subscription;
+    } else {
+      bytes += bytes_of(member.subscription);
+    }
+  }
+  bytes += bytes_of(updated_subscription(std::move(before), request));
+  if (bytes <= settings_.group_subscription_bytes_max) return {};
+  return error(ErrorCode::group_max_size_reached, "the subscriptions of group {} would take {} bytes, and may have {}",
+               group_id, bytes, settings_.group_subscription_bytes_max);
+}
+
 void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adopted, const CoordinatorTime& time,
                            CoordinatorOutcome& outcome) {
+  emit(group_epoch_record(group_id, ConsumerGroupEpoch{.epoch = adopted.generation}), outcome);
+  emit(assignment_epoch_record(group_id, adopted.generation), outcome);
   for (const AdoptedGroup::Member& member : adopted.members) {
     emit(subscription_record(group_id, member.member_id, &member.subscription), outcome);
     emit(target_assignment_record(group_id, member.member_id, &member.assigned), outcome);
@@ -217,8 +239,6 @@ void ConsumerGroups::adopt(const std::string& group_id, const AdoptedGroup& adop
     emit(current_assignment_record(group_id, member.member_id, &current), outcome);
     restart_session(groups_.find(group_id)->second, group_id, member.member_id, time.now);
   }
-  emit(assignment_epoch_record(group_id, adopted.generation), outcome);
-  emit(group_epoch_record(group_id, ConsumerGroupEpoch{adopted.generation, 0}), outcome);
 }
 
 }  // namespace naru

@@ -11,26 +11,6 @@
 namespace naru {
 namespace {
 
-std::vector<std::string> in_order(std::vector<std::string> names) {
-  std::ranges::sort(names);
-  const auto surplus = std::ranges::unique(names);
-  names.erase(surplus.begin(), surplus.end());
-  return names;
-}
-
-ConsumerSubscription updated_subscription(ConsumerSubscription said, const ConsumerHeartbeat& request) {
-  if (request.instance_id.has_value()) said.instance_id = request.instance_id;
-  if (request.rack_id.has_value()) said.rack_id = request.rack_id;
-  if (request.rebalance_timeout.has_value()) said.rebalance_timeout = *request.rebalance_timeout;
-  if (request.assignor.has_value()) said.assignor = request.assignor;
-  if (request.subscribed_topics.has_value()) said.topics = in_order(*request.subscribed_topics);
-  if (request.subscribed_expression.has_value()) said.expression = *request.subscribed_expression;
-  said.client_id = request.client_id;
-  said.client_host = request.client_host;
-  said.classic.reset();
-  return said;
-}
-
 bool changes_target(const ConsumerSubscription& before, const ConsumerSubscription& after) {
   return before.topics != after.topics || before.expression != after.expression || before.assignor != after.assignor;
 }
@@ -58,7 +38,7 @@ ConsumerHeartbeatAnswer ConsumerGroups::heartbeat(const ConsumerHeartbeat& reque
                                                   CoordinatorOutcome& outcome) {
   auto answer = try_heartbeat(request, time, outcome);
   if (answer.has_value()) return std::move(*answer);
-  return {.error = answer.error().code(), .message = answer.error().message(), .member_id = request.member_id};
+  return {.error = answer.error().code(), .message = answer.error().message()};
 }
 
 Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHeartbeat& request,
@@ -71,11 +51,14 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHear
   NARU_TRY(check_join(request));
   NARU_TRY_ASSIGN(const Admission admission, admit(request));
 
-  // Nothing is refused from here on.
   const std::string& group_id = request.group_id;
   const std::string& member_id = admission.member_id;
+  const std::string& known_as = admission.replaced.has_value() ? *admission.replaced : member_id;
+  const ConsumerSubscription said = updated_subscription(subscription_of(group_id, known_as), request);
+  NARU_TRY(check_room(group_id, known_as, said));
+
+  // Nothing is refused from here on.
   if (admission.replaced.has_value()) replace_member(group_id, *admission.replaced, member_id, outcome);
-  const ConsumerSubscription said = updated_subscription(subscription_of(group_id, member_id), request);
   const bool is_new_epoch = update_subscription(group_id, admission, said, time.wall_ms, outcome);
   bring_up_to_date(group_id, is_new_epoch, time.wall_ms, outcome);
   const ConsumerMember& member = *find(group_id)->find(member_id);
@@ -118,7 +101,7 @@ Result<ConsumerGroups::Admission> ConsumerGroups::admit(const ConsumerHeartbeat&
   if (!admission.is_known && !is_joining) {
     return failure(ErrorCode::unknown_member_id, "{} is not a member of group {}", request.member_id, request.group_id);
   }
-  if (!admission.is_known && group->size() >= static_cast<size_t>(std::max(0, settings_.size_max))) {
+  if (!admission.is_known && group->size() >= settings_.size_max) {
     return failure(ErrorCode::group_max_size_reached, "group {} has {} members already", request.group_id,
                    group->size());
   }
@@ -163,6 +146,28 @@ ConsumerSubscription ConsumerGroups::subscription_of(const std::string& group_id
   return member != nullptr ? *member->subscription : ConsumerSubscription{};
 }
 
+Status ConsumerGroups::check_room(const std::string& group_id, const std::string& member_id,
+                                  const ConsumerSubscription& after) const {
+  const ConsumerGroup* group = find(group_id);
+  const ConsumerMember* member = group != nullptr ? group->find(member_id) : nullptr;
+  const size_t before = member != nullptr ? bytes_of(*member->subscription) : 0;
+  const size_t others = group != nullptr ? group->subscription_bytes() - before : 0;
+  // Whoever says no more than before is never refused, should the limit have become smaller.
+  const size_t bytes = bytes_of(after);
+  if (bytes > before && others + bytes > settings_.group_subscription_bytes_max) {
+    return error(ErrorCode::group_max_size_reached,
+                 "the subscriptions of group {} would take {} bytes, and may have {}: subscribe to fewer topics",
+                 group_id, others + bytes, settings_.group_subscription_bytes_max);
+  }
+  const bool is_new =
+      !after.expression.empty() && (group == nullptr || !group->expressions().contains(after.expression));
+  if (is_new && group != nullptr && group->expressions().size() >= settings_.group_expressions_max) {
+    return error(ErrorCode::group_max_size_reached, "the members of group {} use {} regular expressions already",
+                 group_id, group->expressions().size());
+  }
+  return {};
+}
+
 bool ConsumerGroups::update_subscription(const std::string& group_id, const Admission& admission,
                                          const ConsumerSubscription& after, WallTimeMs now,
                                          CoordinatorOutcome& outcome) {
@@ -177,7 +182,7 @@ bool ConsumerGroups::update_subscription(const std::string& group_id, const Admi
 void ConsumerGroups::bring_up_to_date(const std::string& group_id, bool is_new_epoch, WallTimeMs now,
                                       CoordinatorOutcome& outcome) {
   const bool topics_changed = refresh(group_id, now, outcome);
-  if (is_new_epoch || topics_changed) bump_epoch(group_id, outcome);
+  if (is_new_epoch || topics_changed) bump_epoch(group_id, now, outcome);
   update_target(group_id, outcome);
 }
 
@@ -213,7 +218,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
     return failure(ErrorCode::unknown_member_id, "{} is not a member of group {}", request.member_id, request.group_id);
   }
   if (request.member_epoch == kTemporaryLeaveEpoch) {
-    leave_for_a_while(request.group_id, request.member_id, outcome);
+    leave_for_a_while(request.group_id, request.member_id, time.wall_ms, outcome);
   } else {
     remove_member(request.group_id, request.member_id, time.wall_ms, outcome);
   }
@@ -221,9 +226,10 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
 }
 
 // It keeps its partitions until its session ends; what it was to give back, it has given back by going.
-void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::string& member_id,
+void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::string& member_id, WallTimeMs now,
                                        CoordinatorOutcome& outcome) {
   Entry& entry = groups_.find(group_id)->second;
+  if (entry.group.is_settled()) entry.unsettled_since = now;
   ConsumerMemberAssignment current = entry.group.find(member_id)->current.value_or(ConsumerMemberAssignment{});
   current.epoch = kTemporaryLeaveEpoch;
   current.pending_revocation.clear();
@@ -233,10 +239,10 @@ void ConsumerGroups::leave_for_a_while(const std::string& group_id, const std::s
 
 void ConsumerGroups::erase_member_records(const std::string& group_id, const std::string& member_id,
                                           CoordinatorOutcome& outcome) {
+  stop_timers(groups_.find(group_id)->second, member_id);
   emit(current_assignment_record(group_id, member_id, nullptr), outcome);
   emit(target_assignment_record(group_id, member_id, nullptr), outcome);
   emit(subscription_record(group_id, member_id, nullptr), outcome);
-  stop_timers(groups_.find(group_id)->second, member_id);
 }
 
 // The successor has the same to do, and begins with nothing in its hands.
@@ -257,9 +263,9 @@ void ConsumerGroups::remove_member(const std::string& group_id, const std::strin
                                    CoordinatorOutcome& outcome) {
   const std::string expression = find(group_id)->find(member_id)->subscription->expression;
   erase_member_records(group_id, member_id, outcome);
+  if (find(group_id) == nullptr) return;  // it had no epoch, which we never write
   drop_unused_expression(group_id, expression, outcome);
-  bump_epoch(group_id, outcome);
-  groups_.find(group_id)->second.empty_since = now;
+  bump_epoch(group_id, now, outcome);
   note_if_all_classic(group_id);
 }
 

@@ -47,8 +47,9 @@ void ConsumerGroups::metadata_changed(SharedTopics topics, const CoordinatorTime
                     return entry.group.is_subscribed_to(name);
                   });
     if (is_affected && subscription_hash(entry.group, *topics_) != entry.group.metadata_hash()) {
-      bump_epoch(group_id, outcome);
+      bump_epoch(group_id, time.wall_ms, outcome);
     }
+    outcome.may_be_cut();
   }
 }
 
@@ -94,10 +95,13 @@ void ConsumerGroups::drop_unused_expression(const std::string& group_id, const s
   emit(expression_record(group_id, pattern, nullptr), outcome);
 }
 
-void ConsumerGroups::bump_epoch(const std::string& group_id, CoordinatorOutcome& outcome) {
-  const ConsumerGroup& group = *find(group_id);
+void ConsumerGroups::bump_epoch(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome) {
+  Entry& entry = groups_.find(group_id)->second;
+  const ConsumerGroup& group = entry.group;
+  if (group.is_settled()) entry.unsettled_since = now;
   const int64_t hash = topics_ != nullptr ? subscription_hash(group, *topics_) : group.metadata_hash();
-  emit(group_epoch_record(group_id, ConsumerGroupEpoch{group.epoch() + 1, hash}), outcome);
+  const WallTimeMs empty_since = group.size() == 0 ? now : -1;
+  emit(group_epoch_record(group_id, ConsumerGroupEpoch{group.epoch() + 1, hash, empty_since}), outcome);
 }
 
 void ConsumerGroups::update_target(const std::string& group_id, CoordinatorOutcome& outcome) {

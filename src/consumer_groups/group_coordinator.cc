@@ -48,7 +48,10 @@ void GroupCoordinator::loaded(const CoordinatorTime& time) {
 }
 
 void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) { expire_timer(timer, time, outcome); });
+  timers_.expire(time.now, [&](GroupTimer timer, MonotonicTime) {
+    expire_timer(timer, time, outcome);
+    outcome.may_be_cut();
+  });
   consumer_.on_timer(time, outcome);
   downgrade_where_due(time, outcome);
 }
@@ -118,12 +121,13 @@ void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const Co
     outcome.answer(std::move(reply), JoinAnswer{.error = refused, .member_id = std::move(request.member_id)});
     return;
   }
-  if (consumer != nullptr) consumer_.dissolve(request.group_id, outcome);
   if (group == nullptr) {
     group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
   }
   GroupStep now = step(time, outcome);
   join_classic_group(*group, std::move(request), std::move(reply), now);
+  // Whoever is refused, or sent away for an id, may never come back: since when it is empty has to be remembered.
+  if (consumer != nullptr && !group->members().empty()) consumer_.dissolve(group->id(), outcome);
   forget_if_bare(*group);
 }
 
@@ -182,7 +186,8 @@ ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const 
   if (consumer_.find(request.group_id) != nullptr) return consumer_.check_commit(request);
   if (request.member.generation < 0) return ErrorCode::none;
   // Nobody is in it, or it does not exist: whoever remembers a generation has to join again.
-  return store_.knows_group(request.group_id) ? ErrorCode::unknown_member_id : ErrorCode::illegal_generation;
+  if (store_.knows_group(request.group_id)) return ErrorCode::unknown_member_id;
+  return request.knows_member_epochs ? ErrorCode::group_id_not_found : ErrorCode::illegal_generation;
 }
 
 void GroupCoordinator::commit_offsets(CommitOffsets request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
@@ -265,10 +270,10 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
   outcome.answer(std::move(reply), answer);
 }
 
-void GroupCoordinator::topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time,
+void GroupCoordinator::topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time,
                                       CoordinatorOutcome& outcome) {
   GroupStep now = step(time, outcome);
-  remove_offsets_of_topics(names, now);
+  remove_offsets_of_topics(topics, now);
 }
 
 OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {
@@ -297,7 +302,10 @@ void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const Coordin
     auto partitions = expired_offsets(offsets, holder_of(group_id), unread, settings_.offsets_retention, now);
     for (GroupPartition& partition : partitions) expired.push_back({group_id, std::move(partition)});
   }
-  for (const OffsetKey& key : expired) store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
+  for (const OffsetKey& key : expired) {
+    store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
+    outcome.may_be_cut();
+  }
   remove_empty_groups(outcome);
 }
 
@@ -308,11 +316,13 @@ void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
   }
   for (const std::string& id : empty) {
     store_.emit(group_record(id, nullptr), outcome);
+    outcome.may_be_cut();
     classic_.erase(id);
   }
   for (const ListedGroup& group : consumer_.list()) {
     const bool is_empty = consumer_.find(group.group_id)->size() == 0;
     if (is_empty && store_.offsets_of(group.group_id).empty()) consumer_.dissolve(group.group_id, outcome);
+    outcome.may_be_cut();
   }
 }
 

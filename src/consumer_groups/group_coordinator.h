@@ -70,7 +70,7 @@ class GroupCoordinator final : public StateShard {
   // What the broker tells: which topics there are (consumer_heartbeat() works from the first call on), topics that are
   // gone, and that it is time to look for offsets nobody needs any more.
   void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
-  void topics_deleted(const std::vector<std::string>& names, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // All that records have said so far: a shard that has applied the same records has the same.
@@ -100,7 +100,8 @@ class GroupCoordinator final : public StateShard {
   GroupStore store_;
   // Every group that has a record or members; one that has only offsets is not here.
   std::map<std::string, ClassicGroup, std::less<>> classic_;
-  ConsumerGroups consumer_;  // a name is in one of the two at most
+  // A name is in one of the two at most; but an empty group stays here until the first classic member has joined.
+  ConsumerGroups consumer_;
   GroupTimers timers_{MonotonicTime{}};
   CoordinatorTime loaded_at_;
   bool has_warned_of_unknown_records_ = false;

@@ -14,9 +14,7 @@ void GroupCoordinator::consumer_heartbeat(ConsumerHeartbeat request, Reply<Consu
                                           const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   if (ClassicGroup* classic = find_classic(request.group_id)) {
     if (const Status refused = upgrade(*classic, request, time, outcome); !refused.ok()) {
-      outcome.answer(std::move(reply), ConsumerHeartbeatAnswer{.error = refused.code(),
-                                                               .message = refused.message(),
-                                                               .member_id = std::move(request.member_id)});
+      outcome.answer(std::move(reply), ConsumerHeartbeatAnswer{.error = refused.code(), .message = refused.message()});
       return;
     }
   }
@@ -43,12 +41,12 @@ Status GroupCoordinator::upgrade(ClassicGroup& group, const ConsumerHeartbeat& r
   NARU_TRY(consumer_.check_join(request));
   AdoptedGroup adopted;
   if (!group.members().empty()) {
-    const auto size_max = static_cast<size_t>(std::max(0, settings_.consumer.size_max));
-    if (!allows_upgrade(settings_.consumer.migration) || group.members().size() >= size_max) {
+    if (!allows_upgrade(settings_.consumer.migration) || group.members().size() >= settings_.consumer.size_max) {
       return error(ErrorCode::group_id_not_found, "group {} is a classic one, and may not change that", group.id());
     }
     NARU_TRY_ASSIGN(adopted, adopted_classic_group(group, *consumer_.topics()));
   }
+  NARU_TRY(consumer_.check_adoption(group.id(), adopted, request));
   const std::string group_id = group.id();
   GroupStep now = step(time, outcome);
   retire(group, now);
@@ -80,12 +78,12 @@ void GroupCoordinator::retire(ClassicGroup& group, GroupStep& step) {
 
 void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   for (const std::string& group_id : consumer_.take_all_classic()) {
+    outcome.may_be_cut();
     const ConsumerGroup* group = consumer_.find(group_id);
     const bool is_due = group != nullptr && group->size() > 0 && group->classic_size() == group->size();
     if (!is_due || !allows_downgrade(settings_.consumer.migration) || consumer_.topics() == nullptr) continue;
     ClassicGroup classic = classic_group_of(group_id, *group, *consumer_.topics(), time.wall_ms);
-    const auto size_max = static_cast<size_t>(std::max(0, settings_.size_max));
-    if (classic.members().size() > size_max || classic.bytes() > settings_.group_bytes_max) continue;
+    if (classic.members().size() > settings_.size_max || classic.bytes() > settings_.group_bytes_max) continue;
     log_info("groups", "group {} changes to the classic protocol: it has no other members", group_id);
     consumer_.dissolve(group_id, outcome);
     const StoredGroup stored = classic.snapshot();
@@ -94,6 +92,7 @@ void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, Coordina
     GroupStep now = step(time, outcome);
     for (auto& [member_id, member] : placed.members()) renew_session(placed, member, now);
     rebalance_or_complete(placed, now);
+    outcome.may_be_cut();
   }
 }
 

@@ -87,11 +87,18 @@ struct LeaveGroup {
   struct Member {
     std::string member_id;
     std::optional<std::string> instance_id;
-    std::string reason;
+    std::string reason;  // for the log; it may be empty
   };
   std::string group_id;
   std::vector<Member> members;
 };
+
+// As much of it as a line of the log should have.
+inline std::string_view reason_of(const LeaveGroup::Member& leaver) {
+  constexpr size_t kLongest = 255;
+  return leaver.reason.empty() ? std::string_view("no reason given")
+                               : std::string_view(leaver.reason).substr(0, kLongest);
+}
 
 struct LeaveAnswer {
   ErrorCode error = ErrorCode::none;
@@ -112,8 +119,16 @@ struct CommittedOffset {
   std::string metadata;
   WallTimeMs committed_at = 0;
   std::optional<WallTimeMs> expires_at;  // only what old clients asked for (OffsetCommit 2 to 4)
-  Uuid topic_id;                         // zero where it is not known
+  Uuid topic_id;                         // zero where it is not known, and the name has to do
   bool operator==(const CommittedOffset&) const = default;
+
+  // False: it was committed for another topic of the same name, and says nothing about this one.
+  bool belongs_to(const Uuid& topic) const { return topic_id.is_zero() || topic_id == topic; }
+};
+
+struct FormerTopic {
+  std::string name;
+  Uuid id;
 };
 
 struct CommitOffsets {
@@ -140,12 +155,10 @@ struct FetchOffsets {
   std::optional<std::string> member_id;  // checked in groups of the consumer protocol, if given
   int32_t member_epoch = -1;
   std::optional<std::vector<GroupPartition>> partitions;  // none: all of them
-  bool require_stable = false;
 };
 
 struct FetchedOffset {
   GroupPartition partition;
-  ErrorCode error = ErrorCode::none;
   std::optional<CommittedOffset> committed;
 };
 

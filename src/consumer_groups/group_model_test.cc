@@ -13,7 +13,7 @@ namespace {
 class NothingUnread final : public UnreadRecords {
  public:
   bool has_unread(const GroupPartition&, const CommittedOffset&) const override { return false; }
-  bool topic_exists(std::string_view) const override { return true; }
+  bool topic_exists(std::string_view, const CommittedOffset&) const override { return true; }
 };
 
 class ModelGroup {
@@ -118,7 +118,7 @@ class ModelGroup {
         test_.expire_offsets(NothingUnread());
         break;
       case 4:
-        test_.topics_deleted({"t"});
+        test_.topics_deleted({{"t", Uuid{}}});
         model_.all_forgotten();
         break;
       default:

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "consumer_groups/consumer_group_protocol.h"
 #include "consumer_groups/subscribed_topics.h"
 
 namespace naru {
@@ -21,6 +22,15 @@ ErrorCode check_entry(const CommitOffsets::Entry& entry, const GroupSettings& se
   return too_large ? ErrorCode::offset_metadata_too_large : ErrorCode::none;
 }
 
+size_t record_bytes_of(const CommitOffsets& request) {
+  constexpr size_t kNumbers = 128;
+  size_t bytes = 0;
+  for (const CommitOffsets::Entry& entry : request.entries) {
+    bytes += kNumbers + request.group_id.size() + entry.partition.topic.size() + entry.metadata.size();
+  }
+  return bytes;
+}
+
 FetchedOffset fetched_offset(const GroupOffsets& offsets, const GroupPartition& partition) {
   FetchedOffset answer{.partition = partition};
   if (const auto found = offsets.find(partition); found != offsets.end()) answer.committed = found->second;
@@ -29,12 +39,17 @@ FetchedOffset fetched_offset(const GroupOffsets& offsets, const GroupPartition& 
 
 void remove_offset(std::string_view group_id, const GroupPartition& partition, GroupStep& step) {
   step.store.emit(offset_record(group_id, partition, nullptr), step.outcome);
+  step.outcome.may_be_cut();
 }
 
 }  // namespace
 
 CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step) {
   CommitAnswer answer;
+  if (record_bytes_of(request) > step.settings.commit_bytes_max) {
+    answer.entries.assign(request.entries.size(), ErrorCode::offset_metadata_too_large);
+    return answer;
+  }
   answer.entries.reserve(request.entries.size());
   const std::optional<WallTimeMs> expires_at = expiry_of(request, step.time.wall_ms);
   for (const CommitOffsets::Entry& entry : request.entries) {
@@ -91,13 +106,13 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
   return answer;
 }
 
-void remove_offsets_of_topics(const std::vector<std::string>& topics, GroupStep& step) {
+void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step) {
   std::vector<OffsetKey> gone;
   for (const auto& [group_id, offsets] : step.store.all().offsets) {
-    for (const std::string& topic : topics) {
+    for (const auto& [topic, topic_id] : topics) {
       const GroupPartition first{topic, PartitionIndex(std::numeric_limits<int32_t>::min())};
       for (auto each = offsets.lower_bound(first); each != offsets.end() && each->first.topic == topic; ++each) {
-        gone.push_back({group_id, each->first});
+        if (each->second.belongs_to(topic_id)) gone.push_back({group_id, each->first});
       }
     }
   }

@@ -18,7 +18,8 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
 // `group` is null where there are only offsets.
 DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
                                    const ConsumerGroup* consumer, GroupStep& step);
-void remove_offsets_of_topics(const std::vector<std::string>& topics, GroupStep& step);
+// What was committed for another topic of the same name stays.
+void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step);
 void remove_all_offsets(std::string_view group_id, GroupStep& step);
 
 }  // namespace naru

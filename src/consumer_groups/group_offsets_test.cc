@@ -118,7 +118,6 @@ TEST(GroupOffsets, ReadingAnswersInTheOrderOfTheRequestOrAllInOrder) {
   ASSERT_EQ(some.offsets.size(), 3);
   EXPECT_EQ(some.offsets[0].committed->offset, Offset(3));
   EXPECT_FALSE(some.offsets[1].committed);
-  EXPECT_EQ(some.offsets[1].error, ErrorCode::none);
   EXPECT_EQ(some.offsets[2].committed->offset, Offset(1));
   const auto all = test.fetch({.group_id = "g"});
   ASSERT_EQ(all.offsets.size(), 3);
@@ -198,6 +197,41 @@ TEST(GroupOffsets, OffsetsOfAGroupOfWorkersAreNotDeletedWhileItHasMembers) {
   EXPECT_EQ(test.delete_offsets("g", {kT0}).error, ErrorCode::non_empty_group);
 }
 
+TEST(GroupOffsets, AGenerationOfAGroupThatDoesNotExistIsRefusedInTheWordsOfTheVersion) {
+  TestCoordinator test;
+  CommitOffsets request{.group_id = "g", .member = {.member_id = "m", .generation = 1}};
+  request.entries = {{.partition = {"t", PartitionIndex(0)}, .offset = Offset(1)}};
+  EXPECT_EQ(test.commit(request), std::vector{ErrorCode::illegal_generation});
+  request.knows_member_epochs = true;
+  EXPECT_EQ(test.commit(request), std::vector{ErrorCode::group_id_not_found});
+}
+
+TEST(GroupOffsets, WhatWasCommittedForTheNextTopicOfTheNameStays) {
+  TestCoordinator test;
+  CommitOffsets request{.group_id = "g"};
+  request.entries = {
+      {.partition = {"t", PartitionIndex(0)}, .topic_id = Uuid{1, 1}, .offset = Offset(100)},
+      {.partition = {"t", PartitionIndex(1)}, .topic_id = Uuid{1, 2}, .offset = Offset(5)},
+  };
+  test.commit(request);
+  test.topics_deleted({{"t", Uuid{1, 1}}});
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(0)}), -1);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(1)}), 5);
+}
+
+TEST(GroupOffsets, ACommitThatIsTooLargeForABatchIsRefusedAsAWhole) {
+  TestCoordinator test({.commit_bytes_max = 10'000});
+  CommitOffsets request{.group_id = "g"};
+  for (int32_t i = 0; i < 4; ++i) {
+    request.entries.push_back(
+        {.partition = {"t", PartitionIndex(i)}, .offset = Offset(1), .metadata = std::string(3000, 'x')});
+  }
+  EXPECT_EQ(test.commit(request), std::vector<ErrorCode>(4, ErrorCode::offset_metadata_too_large));
+  EXPECT_TRUE(test.log.empty());
+  request.entries.pop_back();
+  EXPECT_EQ(test.commit(request), std::vector<ErrorCode>(3, ErrorCode::none));
+}
+
 TEST(GroupOffsets, ADeletedTopicsOffsetsGoInAllGroups) {
   TestCoordinator test;
   form_group(test, "g", {joining("g", "m1")});
@@ -205,7 +239,7 @@ TEST(GroupOffsets, ADeletedTopicsOffsetsGoInAllGroups) {
   test.commit("g", {"m1", {}, 1}, kT1, 1);
   test.commit("g", {"m1", {}, 1}, {"tt", PartitionIndex(0)}, 1);
   test.commit("h", {}, kT0, 1);
-  test.topics_deleted({"t", "unknown"});
+  test.topics_deleted({{"t", Uuid{1, 1}}, {"unknown", Uuid{1, 2}}});
   EXPECT_EQ(test.committed("g", kT0), -1);
   EXPECT_EQ(test.committed("g", kT1), -1);
   EXPECT_EQ(test.committed("g", {"tt", PartitionIndex(0)}), 1);

@@ -14,12 +14,13 @@ struct GroupSettings {
   Milliseconds initial_rebalance_delay{3000};                                  // group.initial.rebalance.delay.ms
   Milliseconds session_timeout_min{6000};                                      // group.min.session.timeout.ms
   Milliseconds session_timeout_max{1'800'000};                                 // group.max.session.timeout.ms
-  int32_t size_max = std::numeric_limits<int32_t>::max();                      // group.max.size
+  size_t size_max = std::numeric_limits<int32_t>::max();                       // group.max.size
   size_t offset_metadata_bytes_max = 4096;                                     // offset.metadata.max.bytes
   Milliseconds offsets_retention{Milliseconds(std::chrono::minutes(43'200))};  // offsets.retention.minutes
-  Milliseconds offsets_retention_check_interval{600'000};                      // offsets.retention.check.interval.ms
   // One group is one record: its members may not say more than this.
   size_t group_bytes_max = size_t{8} * 1024 * 1024;
+  // The offsets of one commit are one batch, so that it is there as a whole or not at all.
+  size_t commit_bytes_max = size_t{16} * 1024 * 1024;
   ConsumerGroupSettings consumer;  // of groups of the consumer protocol
 };
 

@@ -147,9 +147,9 @@ class TestCoordinator {
            })
         .value();
   }
-  void topics_deleted(const std::vector<std::string>& names) {
+  void topics_deleted(const std::vector<FormerTopic>& topics) {
     CoordinatorOutcome outcome;
-    coordinator->topics_deleted(names, time, outcome);
+    coordinator->topics_deleted(topics, time, outcome);
     finish(std::move(outcome));
   }
   void expire_offsets(const UnreadRecords& unread) {

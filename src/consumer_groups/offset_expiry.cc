@@ -20,7 +20,7 @@ std::vector<GroupPartition> expired_offsets(const GroupOffsets& offsets, const O
   std::vector<GroupPartition> expired;
   for (const auto& [partition, committed] : offsets) {
     const bool unused = !holder.has_members && time_is_over(committed, holder, retention, now);
-    if (!unread.topic_exists(partition.topic) || (unused && !unread.has_unread(partition, committed))) {
+    if (!unread.topic_exists(partition.topic, committed) || (unused && !unread.has_unread(partition, committed))) {
       expired.push_back(partition);
     }
   }

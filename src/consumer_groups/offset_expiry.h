@@ -3,7 +3,7 @@
 // An offset goes when the group has had no members for offsets.retention.minutes (a group that never had any: since the
 // commit), or when the time is over that an old client asked for itself; and in both cases only if the group has read
 // everything that is still in the log, so that nobody who comes back late begins elsewhere than where he stopped.
-// Offsets of topics that are gone go too.
+// Offsets of topics that are gone go too, also if there is another topic of that name now.
 #pragma once
 
 #include <optional>

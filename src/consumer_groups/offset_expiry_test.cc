@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "consumer_groups/consumer_group_records.h"
 #include "consumer_groups/group_testing.h"
 
 namespace naru {
@@ -17,10 +18,13 @@ class TestLogs final : public UnreadRecords {
   bool has_unread(const GroupPartition& partition, const CommittedOffset&) const override {
     return unread.contains(partition);
   }
-  bool topic_exists(std::string_view topic) const override { return !gone.contains(topic); }
+  bool topic_exists(std::string_view topic, const CommittedOffset& committed) const override {
+    return !gone.contains(topic) && committed.belongs_to(today);
+  }
 
   std::set<GroupPartition> unread;
   std::set<std::string, std::less<>> gone;
+  Uuid today{1, 2};  // the id of every topic
 };
 
 TEST(OffsetExpiry, ASimpleGroupsOffsetsExpireFromTheirCommit) {
@@ -63,6 +67,62 @@ TEST(OffsetExpiry, AGroupsOffsetsExpireFromWhenItBecameEmpty) {
   test.expire_offsets(logs);
   EXPECT_EQ(test.committed("g", kRead), -1);
   EXPECT_TRUE(test.coordinator->durable_state() == DurableGroups());
+}
+
+// A group of the consumer protocol whose only member has committed and left.
+void leave_consumer_group(TestCoordinator& test) {
+  const auto beat = [&](ConsumerHeartbeat request) {
+    request.group_id = "g";
+    request.member_id = "m1";
+    return test
+        .ask<ConsumerHeartbeatAnswer>([&](auto reply, auto& outcome) {
+          test.coordinator->consumer_heartbeat(std::move(request), std::move(reply), test.time, outcome);
+        })
+        .value();
+  };
+  CoordinatorOutcome outcome;
+  test.coordinator->metadata_changed(
+      std::make_shared<const SubscribableTopics>(1, std::vector<SubscribableTopic>{{"t", Uuid{1, 1}, 1}}), test.time,
+      outcome);
+  const auto joined =
+      beat({.rebalance_timeout = 60s, .subscribed_topics = {{"t"}}, .owned = std::vector<TopicIdPartition>()});
+  EXPECT_EQ(joined.error, ErrorCode::none);
+  test.commit({.group_id = "g",
+               .member = {.member_id = "m1", .generation = joined.member_epoch},
+               .knows_member_epochs = true,
+               .entries = {{.partition = kRead, .offset = Offset(5)}}});
+  test.advance(9s);
+  EXPECT_EQ(beat({.member_epoch = kLeaveEpoch}).error, ErrorCode::none);
+}
+
+TEST(OffsetExpiry, AGroupOfTheConsumerProtocolRemembersWhenItBecameEmpty) {
+  TestCoordinator test;
+  const TestLogs logs;
+  leave_consumer_group(test);
+  test.advance(20 * kDay);
+  test.restart();
+  test.advance(10 * kDay - 1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
+  EXPECT_TRUE(test.list().empty());
+}
+
+TEST(OffsetExpiry, AGroupWhoseRecordsDoNotTellWhenItBecameEmptyCountsFromLoading) {
+  TestCoordinator test;
+  const TestLogs logs;
+  leave_consumer_group(test);
+  test.log.push_back(group_epoch_record("g", ConsumerGroupEpoch{.epoch = 7}));  // as another broker writes it
+  test.advance(20 * kDay);
+  test.restart();
+  test.advance(30 * kDay - 1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), 5);
+  test.advance(1ms);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", kRead), -1);
 }
 
 TEST(OffsetExpiry, WhatIsSetInAnEmptyGroupCountsFromThen) {
@@ -121,6 +181,20 @@ TEST(OffsetExpiry, OffsetsOfTopicsThatAreGoneGoEvenWhileTheGroupIsActive) {
   test.expire_offsets(logs);
   EXPECT_EQ(test.committed("g", kRead), -1);
   EXPECT_EQ(test.committed("g", {"u", PartitionIndex(0)}), 6);
+}
+
+TEST(OffsetExpiry, OffsetsOfAFormerTopicOfTheSameNameGo) {
+  TestCoordinator test;
+  const TestLogs logs;
+  CommitOffsets request{.group_id = "g"};
+  request.entries = {{.partition = {"t", PartitionIndex(0)}, .topic_id = Uuid{1, 1}, .offset = Offset(100)},
+                     {.partition = {"t", PartitionIndex(1)}, .topic_id = Uuid{1, 2}, .offset = Offset(5)},
+                     {.partition = {"t", PartitionIndex(2)}, .topic_id = Uuid{}, .offset = Offset(6)}};
+  test.commit(request);
+  test.expire_offsets(logs);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(0)}), -1);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(1)}), 5);
+  EXPECT_EQ(test.committed("g", {"t", PartitionIndex(2)}), 6) << "of which nobody knows better";
 }
 
 TEST(OffsetExpiry, AClockThatIsSetForwardCostsNobodyHisOffsets) {

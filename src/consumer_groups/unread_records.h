@@ -14,7 +14,8 @@ class UnreadRecords {
   virtual ~UnreadRecords() = default;
   // Are there records in the partition that a group which continues at `committed` has not read?
   virtual bool has_unread(const GroupPartition& partition, const CommittedOffset& committed) const = 0;
-  virtual bool topic_exists(std::string_view topic) const = 0;
+  // The topic that the offset was committed for is still there, and not another one of its name.
+  virtual bool topic_exists(std::string_view name, const CommittedOffset& committed) const = 0;
 };
 
 }  // namespace naru

@@ -91,12 +91,12 @@ class Watch {
   virtual ~Watch() = default;
 
   // Returns ok when anything under the subject, or the session, may have changed since the previous call returned (the
-  // first call: since the watch was made). Many changes are one event. ErrorCode::cancelled when the token is
-  // cancelled.
+  // first call: since the watch was made). Many changes are one event, and an event may turn out to be none. Who has
+  // got an event reads what caused it, or something newer. ErrorCode::cancelled when the token is cancelled.
   virtual Task<Status> next(CancelToken token) = 0;
 };
 
-// Thread-safe. Outlives every task that it returned.
+// One session. Thread-safe. Outlives every task that it returned.
 class CoordinationStore {
  public:
   virtual ~CoordinationStore() = default;
@@ -107,7 +107,11 @@ class CoordinationStore {
   // The new versions, in the order of the puts, once they will survive a crash.
   virtual Task<Result<std::vector<KeyVersion>>> commit(Transaction transaction) = 0;
   virtual std::unique_ptr<Watch> watch(std::string subject) = 0;
+  // An expired session is that for ever: every call answers unavailable, and a new store has to be opened.
   virtual Task<Session> session() = 0;
+  // Ends the session at once, as far as the service can be reached; what is called later answers unavailable. A store
+  // that is destroyed without it looks like a process that died: its session goes on until it times out.
+  virtual Task<Status> close() = 0;
 };
 
 }  // namespace naru

@@ -1,6 +1,7 @@
 // What a step of a coordinator leads to: records for its log, and answers that leave when the log has them.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,6 +34,14 @@ struct CoordinatorOutcome {
   std::vector<CoordinatorRecord> records;
   // ok: these records and all before them are committed. Otherwise the reason why that will not be known.
   std::vector<UniqueFunction<void(const Status&)>> replies;
+  // Numbers of records, ascending: before these the step may be cut when it is too large for a batch. A crash leaves
+  // the part up to the next cut, or nothing of it.
+  std::vector<size_t> cuts;
+
+  // What was decided so far stands for itself, whatever becomes of the rest of the step.
+  void may_be_cut() {
+    if (cuts.empty() || cuts.back() != records.size()) cuts.push_back(records.size());
+  }
 
   template <class Answer>
   void answer(Reply<Answer> reply, Answer answer) {

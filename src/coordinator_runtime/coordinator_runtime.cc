@@ -15,21 +15,24 @@ CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& fac
                 .tasks = tasks_,
                 .batch_max_bytes = batch_max_bytes} {}
 
-void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition) {
-  const auto shard = std::make_shared<CoordinatorShard>(partition, factory_, services_);
+void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch) {
+  std::shared_ptr<CoordinatorShard> shard;
   {
     const std::scoped_lock lock(mutex_);
-    if (!shards_.try_emplace(partition->identity().index, shard).second) return;
+    auto& place = shards_[partition->identity().index];
+    if (place != nullptr) return;
+    place = shard = std::make_shared<CoordinatorShard>(partition, leader_epoch, factory_, services_);
   }
   shard->start();
 }
 
-Task<void> CoordinatorRuntime::keep_only(const std::vector<std::shared_ptr<Partition>>& partitions) {
+Task<void> CoordinatorRuntime::keep_only(const std::vector<Led>& led) {
   std::vector<std::shared_ptr<CoordinatorShard>> gone;
   {
     const std::scoped_lock lock(mutex_);
     std::erase_if(shards_, [&](const auto& entry) {
-      const bool kept = std::ranges::find(partitions, entry.second->partition()) != partitions.end();
+      const Led shard{entry.second->partition(), entry.second->leader_epoch()};
+      const bool kept = std::ranges::find(led, shard) != led.end();
       if (!kept) gone.push_back(entry.second);
       return !kept;
     });

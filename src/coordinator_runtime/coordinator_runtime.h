@@ -21,7 +21,7 @@
 
 namespace naru {
 
-// Thread-safe, but for serve(), give_up() and stop(): one at a time.
+// Thread-safe, but for serve(), keep_only() and stop(): one at a time.
 class CoordinatorRuntime {
  public:
   struct Parts {
@@ -29,15 +29,21 @@ class CoordinatorRuntime {
     Scheduler& scheduler;
     MetricsRegistry& metrics;
   };
-  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single records are.
+  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single steps are.
   CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts, size_t batch_max_bytes);
 
   const std::string& topic() const { return topic_; }
 
+  // A partition that this broker leads, and since which epoch: what was read in an earlier one may be outdated.
+  struct Led {
+    std::shared_ptr<Partition> partition;
+    LeaderEpoch leader_epoch;
+    bool operator==(const Led&) const = default;
+  };
   // Begins to load the shard of this partition, unless that was done before.
-  void serve(const std::shared_ptr<Partition>& partition);
-  // Stops the shards of partitions that are not among these.
-  Task<void> keep_only(const std::vector<std::shared_ptr<Partition>>& partitions);
+  void serve(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch);
+  // Stops the shards of all others, and of those that were led in another epoch.
+  Task<void> keep_only(const std::vector<Led>& led);
   // Stops all. Once, before the partitions are closed; nothing is served afterwards.
   Task<void> stop();
 

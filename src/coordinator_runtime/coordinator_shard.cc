@@ -1,6 +1,7 @@
 #include "coordinator_runtime/coordinator_shard.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -16,10 +17,13 @@
 namespace naru {
 namespace {
 
-// More than this waits for a batch only if the disk is in trouble.
+// More than this waits for a batch only if the disk is in trouble. Requests are refused then.
 constexpr size_t kGatheredMaxBytes = 16 << 20;
 // A disk that is full now is so for a while.
 constexpr Duration kReloadDelay = 1s;
+constexpr Duration kStopPatience = 2s;
+// Between one attempt to read a log and the next, after several in vain.
+constexpr Duration kReloadDelayMax = 30s;
 
 using Records = std::vector<CoordinatorRecord>;
 
@@ -34,26 +38,40 @@ size_t size_of(const Records& records) {
   return bytes;
 }
 
-// Steps one after the other, each in one batch if it fits.
-std::vector<Records> batches_of(std::vector<Records> steps, size_t max_bytes) {
+// The parts of a step that have to be in one batch each.
+std::vector<Records> parts_of(CoordinatorOutcome& outcome, size_t max_bytes) {
+  std::vector<Records> parts;
+  if (size_of(outcome.records) <= max_bytes) {
+    parts.push_back(std::move(outcome.records));
+    return parts;
+  }
+  outcome.cuts.push_back(outcome.records.size());
+  auto from = outcome.records.begin();
+  for (const size_t cut : outcome.cuts) {
+    const auto to = outcome.records.begin() + static_cast<ptrdiff_t>(cut);
+    if (from != to) parts.emplace_back(std::move_iterator(from), std::move_iterator(to));
+    from = to;
+  }
+  return parts;
+}
+
+// One after the other, as many in a batch as fit.
+std::vector<Records> batches_of(std::vector<Records> parts, size_t max_bytes) {
   std::vector<Records> batches(1);
   size_t bytes = 0;
-  const auto begin_batch = [&] {
-    if (!batches.back().empty()) batches.emplace_back();
-    bytes = 0;
-  };
-  for (Records& step : steps) {
-    if (bytes + size_of(step) > max_bytes) begin_batch();
-    for (CoordinatorRecord& record : step) {
-      if (bytes + size_of(record) > max_bytes) begin_batch();
-      bytes += size_of(record);
-      batches.back().push_back(std::move(record));
+  for (Records& part : parts) {
+    const size_t added = size_of(part);
+    if (!batches.back().empty() && bytes + added > max_bytes) {
+      batches.emplace_back();
+      bytes = 0;
     }
+    bytes += added;
+    std::ranges::move(part, std::back_inserter(batches.back()));
   }
   return batches;
 }
 
-Result<AppendRequest> append_request(const Records& records, WallTimeMs now) {
+Result<AppendRequest> append_request(const Records& records, LeaderEpoch leader_epoch, WallTimeMs now) {
   BatchBuilder builder;
   for (const CoordinatorRecord& record : records) {
     builder.add({.timestamp = now,
@@ -65,12 +83,21 @@ Result<AppendRequest> append_request(const Records& records, WallTimeMs now) {
   // Our own records: only the log's own limits hold for them.
   NARU_TRY_ASSIGN(ValidatedBatch validated,
                   validate_produced_batch(batch, {.max_message_bytes = std::numeric_limits<int32_t>::max()}, now));
-  return AppendRequest{.batch = SharedBytes(std::move(batch)), .validated = validated, .acks = Acks::all_in_sync};
+  return AppendRequest{.batch = SharedBytes(std::move(batch)),
+                       .validated = validated,
+                       .acks = Acks::all_in_sync,
+                       .leader_epoch = leader_epoch};
+}
+
+// This broker does not lead in the shard's epoch: not yet, or not any more.
+bool is_about_leadership(const Status& status) {
+  return status == ErrorCode::not_leader_or_follower || status == ErrorCode::fenced_leader_epoch ||
+         status == ErrorCode::unknown_leader_epoch;
 }
 
 // In words that every client knows how to go on with.
 Status to_client(const Status& failed) {
-  const bool gone = failed == ErrorCode::not_leader_or_follower || failed == ErrorCode::unknown_topic_or_partition ||
+  const bool gone = is_about_leadership(failed) || failed == ErrorCode::unknown_topic_or_partition ||
                     failed == ErrorCode::log_offline || failed == ErrorCode::kafka_storage_error;
   return Status(gone ? ErrorCode::not_coordinator : ErrorCode::coordinator_not_available, failed.message());
 }
@@ -81,9 +108,9 @@ void tell(std::vector<UniqueFunction<void(const Status&)>> replies, const Status
 
 }  // namespace
 
-CoordinatorShard::CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory,
-                                   CoordinatorServices services)
-    : partition_(std::move(partition)), factory_(factory), services_(services) {}
+CoordinatorShard::CoordinatorShard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch,
+                                   StateShardFactory& factory, CoordinatorServices services)
+    : partition_(std::move(partition)), leader_epoch_(leader_epoch), factory_(factory), services_(services) {}
 
 CoordinatorTime CoordinatorShard::time() const {
   return {.now = services_.clock.now(), .wall_ms = services_.clock.wall_now_ms()};
@@ -98,7 +125,7 @@ void CoordinatorShard::start() {
 Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
   const MonotonicTime begun = services_.clock.now();
   std::unique_ptr<StateShard> state = factory_.make();
-  const Status loaded = co_await load_shard(partition_, *state, services_.scheduler, stopping_.token());
+  const Status loaded = co_await load_shard(partition_, leader_epoch_, *state, services_.scheduler, stopping_.token());
   if (loaded.ok()) services_.metrics.load_seconds.record(services_.clock.now() - begun);
   co_await in_strand(strand_, [this, &state, &loaded] {
     install(std::move(state), loaded);
@@ -108,21 +135,42 @@ Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
 
 void CoordinatorShard::install(std::unique_ptr<StateShard> state, const Status& loaded) {
   if (stage_ == Stage::stopped) return;
-  if (!loaded.ok()) {
-    services_.metrics.load_failures.add();
-    log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
-              partition_->identity().to_string(), loaded.to_string());
-    stage_ = Stage::unreadable;
+  if (is_about_leadership(loaded)) {
+    // The next metadata says who leads. If this broker does after all, it has not heard of that yet.
+    stage_ = Stage::loading;
+    load_later(kReloadDelay);
     return;
   }
+  if (!loaded.ok()) {
+    could_not_load(loaded);
+    return;
+  }
+  failed_loads_ = 0;
   state_ = std::move(state);
   stage_ = Stage::serving;
   state_->loaded(time());
   decide([this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { factory_.loaded(*state_, time, outcome); });
 }
 
-void CoordinatorShard::load_later() {
-  timer_ = {services_.clock.now() + kReloadDelay, 0};
+void CoordinatorShard::could_not_load(const Status& why) {
+  if (why == ErrorCode::cancelled) return;  // stop() is about to say so itself
+  services_.metrics.load_failures.add();
+  // What the log says does not get better by reading it again; a disk or a process that is short of something may.
+  if (why == ErrorCode::corrupt_data || why == ErrorCode::unsupported_format) {
+    log_error("coordinator", "{} cannot be read, so its coordinator is not available until a restart: {}",
+              partition_->identity().to_string(), why.to_string());
+    stage_ = Stage::unreadable;
+    return;
+  }
+  const Duration delay = std::min(kReloadDelay * (1 << std::min(failed_loads_++, 10)), kReloadDelayMax);
+  log_warn("coordinator", "{} cannot be read now, and will be read again in {} s: {}",
+           partition_->identity().to_string(), std::chrono::duration_cast<std::chrono::seconds>(delay).count(),
+           why.to_string());
+  load_later(delay);
+}
+
+void CoordinatorShard::load_later(Duration delay) {
+  timer_ = {services_.clock.now() + delay, 0};
   timer_->id = services_.scheduler.start_timer(timer_->deadline, [self = shared_from_this()] {
     self->strand_.run([self] {
       self->timer_.reset();
@@ -135,7 +183,10 @@ void CoordinatorShard::load_later() {
 
 void CoordinatorShard::run(Step step) {
   strand_.run([self = shared_from_this(), step = std::move(step)]() mutable {
-    const Status refused = self->why_not_serving();
+    Status refused = self->why_not_serving();
+    if (refused.ok() && !step.is_news && self->gathered_.bytes > kGatheredMaxBytes) {
+      refused = Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
+    }
     if (!refused.ok()) {
       step.refuse(refused);
       return;
@@ -156,8 +207,7 @@ Status CoordinatorShard::why_not_serving() const {
     case Stage::serving:
       break;
   }
-  if (gathered_.bytes <= kGatheredMaxBytes) return Status();
-  return Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
+  return Status();
 }
 
 template <class Decide>
@@ -169,12 +219,14 @@ void CoordinatorShard::decide(Decide&& decide) {
 }
 
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
-  if (outcome.records.empty() && gathered_.steps.empty() && !writing_) {
+  if (outcome.records.empty() && gathered_.parts.empty() && !writing_) {
     tell(std::move(outcome.replies), Status());
     return;
   }
   gathered_.bytes += size_of(outcome.records);
-  if (!outcome.records.empty()) gathered_.steps.push_back(std::move(outcome.records));
+  if (!outcome.records.empty()) {
+    std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
+  }
   std::ranges::move(outcome.replies, std::back_inserter(gathered_.replies));
   if (!writing_) write_gathered();
 }
@@ -183,20 +235,21 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
 
 void CoordinatorShard::write_gathered() {
   Gathered gathered = std::exchange(gathered_, {});
-  if (gathered.steps.empty()) {
+  if (gathered.parts.empty()) {
     tell(std::move(gathered.replies), Status());
     return;
   }
   writing_ = std::move(gathered.replies);
-  services_.tasks.spawn(write(shared_from_this(), std::move(gathered.steps)));
+  services_.tasks.spawn(write(shared_from_this(), std::move(gathered.parts)));
 }
 
-Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> steps) {
+Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> parts) {
   const MonotonicTime begun = services_.clock.now();
-  const std::vector<Records> batches = batches_of(std::move(steps), services_.batch_max_bytes);
+  const std::vector<Records> batches = batches_of(std::move(parts), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
+  on_its_way_ = group;  // still in the strand
   for (size_t i = 0; i < batches.size(); ++i) {
-    auto request = append_request(batches[i], services_.clock.wall_now_ms());
+    auto request = append_request(batches[i], leader_epoch_, services_.clock.wall_now_ms());
     if (request) {
       partition_->append(std::move(*request), group, i);
     } else {
@@ -220,19 +273,20 @@ void CoordinatorShard::written(const Status& status) {
   NARU_ASSERT(writing_.has_value(), "a batch was written that nobody waits for");
   auto replies = std::move(*writing_);
   writing_.reset();
+  on_its_way_.reset();
   if (status.ok()) {
     tell(std::move(replies), Status());
     write_gathered();
     return;
   }
-  services_.metrics.write_failures.add();
-  log_warn("coordinator", "{}: records were not committed: {}", partition_->identity().to_string(), status.to_string());
   const Status reason = to_client(status);
   tell(std::move(replies), reason);
   abandon_state(reason);
   if (stage_ == Stage::stopped) return;
+  services_.metrics.write_failures.add();
+  log_warn("coordinator", "{}: records were not committed: {}", partition_->identity().to_string(), status.to_string());
   stage_ = Stage::loading;
-  load_later();
+  load_later(kReloadDelay);
 }
 
 void CoordinatorShard::abandon_state(const Status& reason) {
@@ -249,6 +303,11 @@ Task<void> CoordinatorShard::stop() {
     stage_ = Stage::stopped;
     // What was applied and is not on its way to the log never happened.
     abandon_state(reason);
+    // What is on its way is waited for, but not for followers that may never come.
+    if (on_its_way_) {
+      services_.scheduler.start_timer(services_.clock.now() + kStopPatience,
+                                      [group = on_its_way_] { group->give_up(); });
+    }
     return Unit{};
   });
 }

@@ -7,8 +7,8 @@
 // So the records of all steps that come during a sync share the next one. An answer leaves when everything that was
 // applied before it is committed, also the answer to a step that only looked: nobody sees what a crash could take back.
 //
-// The records of one step are in one batch, so that a crash leaves all of them or none; only what is larger than a
-// batch may be is spread over several.
+// The records of one step are in one batch, so that a crash leaves all of them or none, however large that makes the
+// batch. Only where a step says that it may be cut, and is larger than a batch should be, it is spread over several.
 //
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
@@ -30,6 +30,7 @@
 #include "foundation/status.h"
 #include "platform/clock.h"
 #include "platform/scheduler.h"
+#include "replication/append_group.h"
 #include "replication/partition.h"
 
 namespace naru {
@@ -38,8 +39,8 @@ struct CoordinatorServices {
   const Clock& clock;
   Scheduler& scheduler;
   CoordinatorMetrics& metrics;
-  TaskGroup& tasks;  // of the shards; joined after the last one was stopped
-  size_t batch_max_bytes = 1 << 20;
+  TaskGroup& tasks;                  // of the shards; joined after the last one was stopped
+  size_t batch_max_bytes = 1 << 20;  // of several steps together
 };
 
 // What makes shards of one kind.
@@ -59,16 +60,21 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   struct Step {
     UniqueFunction<void(StateShard&, const CoordinatorTime&, CoordinatorOutcome&)> run;
     UniqueFunction<void(const Status&)> refuse;
+    // What the broker has to say, and says once: it is heard however much waits to be written.
+    bool is_news = false;
   };
 
-  CoordinatorShard(std::shared_ptr<Partition> partition, StateShardFactory& factory, CoordinatorServices services);
+  // Serves for as long as this broker leads the partition in this epoch.
+  CoordinatorShard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShardFactory& factory,
+                   CoordinatorServices services);
 
   const std::shared_ptr<Partition>& partition() const { return partition_; }
+  LeaderEpoch leader_epoch() const { return leader_epoch_; }
 
   // Begins to read the log. Once, first.
   void start();
   // Refused with coordinator_load_in_progress while the log is read, not_coordinator after stop(),
-  // coordinator_not_available when the log could not be read or too much waits to be written.
+  // coordinator_not_available when the log cannot be understood or, for requests, too much waits to be written.
   void run(Step step);
   // Not served here any more. Steps that were decided before and are being written are answered when that is done;
   // everybody else gets not_coordinator.
@@ -78,7 +84,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   enum class Stage : uint8_t { loading, serving, unreadable, stopped };
   // What several steps have decided, and who waits for it.
   struct Gathered {
-    std::vector<std::vector<CoordinatorRecord>> steps;
+    std::vector<std::vector<CoordinatorRecord>> parts;  // each in one batch
     std::vector<UniqueFunction<void(const Status&)>> replies;
     size_t bytes = 0;
   };
@@ -90,24 +96,28 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
   void write_gathered();
-  Task<void> write(Self self, std::vector<std::vector<CoordinatorRecord>> steps);
+  Task<void> write(Self self, std::vector<std::vector<CoordinatorRecord>> parts);
   void written(const Status& status);
   void abandon_state(const Status& reason);
   Task<void> load(Self self);
   void install(std::unique_ptr<StateShard> state, const Status& loaded);
-  void load_later();
+  void could_not_load(const Status& why);
+  void load_later(Duration delay);
   void arm_timer();
   void disarm_timer();
 
   const std::shared_ptr<Partition> partition_;
+  const LeaderEpoch leader_epoch_;
   StateShardFactory& factory_;
   const CoordinatorServices services_;
   CancelSource stopping_;
 
   Stage stage_ = Stage::loading;
+  int failed_loads_ = 0;               // since the last that did not
   std::unique_ptr<StateShard> state_;  // while serving
   Gathered gathered_;
   std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for what is on its way
+  std::shared_ptr<AppendGroup> on_its_way_;                                  // what writing_ waits for
   struct Timer {
     MonotonicTime deadline;
     Scheduler::TimerId id;

@@ -8,14 +8,12 @@
 #include <string>
 
 #include "coordinator_runtime/coordinator_runtime.h"
-#include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
-constexpr Uuid kTopic{3, 4};
 constexpr size_t kBatchMaxBytes = 10'000;
 
 // Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said.
@@ -74,23 +72,15 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   ~CoordinatorShardTest() override { stop(); }
 
   // Opens the partition and begins to load the shard; nothing runs before the world does.
-  void open() {
-    const TopicConfig config = resolve_topic_config(*make_broker_config({}), {});
-    if (!*node.disk().exists("/t-0")) {
-      ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
-      ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
-    }
-    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0",
-                                     log_config_of(config), {.topic_id = kTopic});
-    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+  void open(const PartitionAssignment& assignment = leads_alone(BrokerId(1))) {
     const Seams seams = process->seams();
-    partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    partition = open_test_partition(node.disk(), open_files.emplace_back(node.disk(), 4),
+                                    {seams.clock, seams.scheduler, durability, unsynced_logs}, {}, assignment);
+    ASSERT_NE(partition, nullptr);
     metrics.emplace_back();
     runtime = std::make_unique<CoordinatorRuntime>(
         "t", *this, CoordinatorRuntime::Parts{seams.clock, seams.scheduler, metrics.back()}, kBatchMaxBytes);
-    runtime->serve(partition);
+    runtime->serve(partition, assignment.leader_epoch);
     shard = runtime->shard(PartitionIndex(0));
   }
   void open_and_load() {
@@ -141,6 +131,16 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
     durability.sync();
     world.run_for(1ms);
   }
+
+  uint64_t metric(std::string_view name) const {
+    const std::string text = metrics.back().render_prometheus();
+    const std::string line = "\n" + std::string(name) + "{topic=\"t\"} ";
+    const size_t found = text.find(line);
+    EXPECT_NE(found, std::string::npos) << name;
+    return found == std::string::npos ? 0 : std::stoull(text.substr(found + line.size()));
+  }
+  uint64_t batches() const { return metric("naru_coordinator_write_records_count"); }
+  uint64_t load_failures() const { return metric("naru_coordinator_load_failures_total"); }
 
   SimulatedWorld world{1};
   SimulatedNode& node = world.add_node("broker");
@@ -194,7 +194,43 @@ TEST_F(CoordinatorShardTest, StepsThatComeDuringASyncShareTheNextOne) {
   for (int i = 1; i <= 100; ++i) EXPECT_EQ(others[static_cast<size_t>(i) - 1]->text(), std::to_string(i));
 }
 
-TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatches) {
+TEST_F(CoordinatorShardTest, AfterAnElectionItLoadsWhenItIsKnownWhatIsCommitted) {
+  open_and_load();
+  say("a", "1");
+  sync();
+  stop();
+  node.disk().kill();
+  durability.asked = 0;
+  open({.leader = BrokerId(1),
+        .leader_epoch = LeaderEpoch(4),
+        .partition_epoch = 3,
+        .replicas = {BrokerId(1), BrokerId(2)},
+        .isr = {BrokerId(1), BrokerId(2)}});
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS") << "broker 2 may lack what was never promised";
+  const auto follower_fetches = [this]() -> Task<void> {
+    const Offset end = partition->log().end_offset();
+    ignore((co_await partition->read_as_follower({.replica = BrokerId(2),
+                                                  .broker_epoch = 1,
+                                                  .from = end,
+                                                  .last_fetched_epoch = LeaderEpoch(0),
+                                                  .flushed_end = end,
+                                                  .current_leader_epoch = LeaderEpoch(4)}))
+               .status);
+  };
+  world.run_task(follower_fetches());
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "1");
+}
+
+// Another leader may have written in between.
+TEST_F(CoordinatorShardTest, WhatWasReadInOneEpochIsNotWrittenToInTheNext) {
+  open_and_load();
+  partition->assign(leads_alone(BrokerId(1), LeaderEpoch(2)));
+  EXPECT_EQ(say("a", "1")->text(), "NOT_COORDINATOR");
+}
+
+TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherAreSpreadOverBatches) {
   open_and_load();
   const auto first = say("first", "1");
   std::vector<std::shared_ptr<Answer>> others;
@@ -204,10 +240,50 @@ TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherOrAloneAreSpreadOverBatche
   sync();
   for (const auto& other : others) EXPECT_EQ(other->text(), std::string(4000, 'x'));
   EXPECT_EQ(large->text().size(), 3 * kBatchMaxBytes);
+  EXPECT_EQ(batches(), 1U + 3 + 1);
   stop();
   open_and_load();
   EXPECT_EQ(look("word4")->text(), std::string(4000, 'x'));
   EXPECT_EQ(look("large")->text().size(), 3 * kBatchMaxBytes);
+}
+
+TEST_F(CoordinatorShardTest, AStepIsOneBatchHoweverLargeUnlessItMayBeCut) {
+  open_and_load();
+  for (const bool may_be_cut : {false, true}) {
+    const uint64_t before = batches();
+    const auto answer =
+        step([may_be_cut](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+          for (int i = 0; i < 5; ++i) {
+            words.say("word" + std::to_string(i), std::string(6000, 'x'), [](const auto&) {}, outcome);
+            if (may_be_cut && i % 2 == 1) outcome.may_be_cut();
+          }
+          outcome.answer<std::string>(std::move(reply), "done");
+        });
+    sync();
+    EXPECT_EQ(answer->text(), "done");
+    EXPECT_EQ(batches() - before, may_be_cut ? 3U : 1U);
+  }
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("word4")->text(), std::string(6000, 'x'));
+}
+
+TEST_F(CoordinatorShardTest, WhenTooMuchWaitsForTheDiskRequestsAreRefusedAndNewsIsHeard) {
+  open_and_load();
+  say("first", "1");
+  const auto large = say("large", std::string(17 << 20, 'x'));
+  EXPECT_EQ(say("a", "1")->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_NOT_AVAILABLE");
+  bool was_heard = false;
+  shard->run({.run = [&was_heard](StateShard&, const CoordinatorTime&, CoordinatorOutcome&) { was_heard = true; },
+              .refuse = [](const Status&) {},
+              .is_news = true});
+  EXPECT_TRUE(was_heard);
+  sync();
+  EXPECT_EQ(look("first")->text(), "(nothing)") << "it may be asked again, and waits for what came before";
+  sync();
+  EXPECT_EQ(large->text().size(), size_t{17} << 20);
+  EXPECT_EQ(look("first")->text(), "1");
 }
 
 TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {
@@ -287,6 +363,24 @@ TEST_F(CoordinatorShardTest, ALogThatCannotBeUnderstoodIsNotServed) {
   stop();
   open_and_load();
   EXPECT_EQ(look("a")->text(), "COORDINATOR_NOT_AVAILABLE");
+  EXPECT_EQ(load_failures(), 1U);
+  world.run_for(1h);
+  EXPECT_EQ(load_failures(), 1U) << "it is not read again";
+}
+
+TEST_F(CoordinatorShardTest, ALogThatCannotBeReadNowIsReadAgain) {
+  open_and_load();
+  say("a", "1");
+  sync();
+  stop();
+  open();
+  node.disk().set_fault_rate(FileOperation::read, 1);
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  EXPECT_EQ(load_failures(), 4U) << "at 0, 1, 3 and 7 seconds";
+  node.disk().clear_faults();
+  world.run_for(30s);
+  EXPECT_EQ(look("a")->text(), "1");
 }
 
 }  // namespace

@@ -26,30 +26,51 @@ Status apply_batch(BytesView batch, StateShard& shard) {
   return records.status();
 }
 
+// Whatever is wrong with bytes that could be read is wrong with them tomorrow.
+Status as_damage(const Status& wrong) {
+  if (wrong.ok() || wrong == ErrorCode::unsupported_format) return wrong;
+  return Status(ErrorCode::corrupt_data, wrong.message());
+}
+
 Status apply_slice(const LogSlice& slice, StateShard& shard, Bytes& buffer) {
   buffer.resize(slice.bytes);
   NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(slice.position, buffer));
   if (got != buffer.size()) return error(ErrorCode::corrupt_data, "{} is too short", slice.file->path());
   for (BytesView rest = buffer; !rest.empty();) {
-    NARU_TRY_ASSIGN(const size_t size, parse_batch_size(rest));
-    if (size > rest.size()) return error(ErrorCode::corrupt_message, "a batch is longer than what was read of it");
-    NARU_TRY(apply_batch(rest.first(size), shard));
-    rest = rest.subspan(size);
+    const auto size = parse_batch_size(rest);
+    if (!size.has_value()) return as_damage(size.error());
+    if (*size > rest.size()) return error(ErrorCode::corrupt_data, "a batch is longer than what was read of it");
+    NARU_TRY(as_damage(apply_batch(rest.first(*size), shard)));
+    rest = rest.subspan(*size);
   }
   return Status();
 }
 
+// How the partition stands when it is known what of it is committed.
+Task<PartitionView> look_when_known(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch,
+                                    const CancelToken& stopped) {
+  for (;;) {
+    PartitionView view = co_await partition->look(leader_epoch);
+    if (!view.status.ok() || view.high_watermark_known) co_return view;
+    if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
+    const auto known = std::make_shared<Wakeup>();
+    const CancelCallback on_stop(stopped, [known] { known->wake(); });
+    partition->wake_when_known(known);
+    co_await known->event();
+  }
+}
+
 }  // namespace
 
-Task<Status> load_shard(std::shared_ptr<Partition> partition, StateShard& shard, Scheduler& scheduler,
-                        CancelToken stopped) {
-  const PartitionView first = co_await partition->look(kNoLeaderEpoch);
+Task<Status> load_shard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShard& shard,
+                        Scheduler& scheduler, CancelToken stopped) {
+  const PartitionView first = co_await look_when_known(partition, leader_epoch, stopped);
   NARU_CO_TRY(Status(first.status));
   Bytes buffer;
   for (Offset from = first.log_start_offset; from < first.high_watermark;) {
     if (stopped.cancelled()) co_return Status(ErrorCode::cancelled);
     const PartitionView view = co_await partition->read(
-        {.from = from, .current_leader_epoch = kNoLeaderEpoch, .max_bytes = kBytesPerRead, .at_least_one_batch = true});
+        {.from = from, .current_leader_epoch = leader_epoch, .max_bytes = kBytesPerRead, .at_least_one_batch = true});
     NARU_CO_TRY(Status(view.status));
     if (view.slice.empty()) break;  // nothing but batches that compaction has emptied
     NARU_CO_TRY(co_await on_worker(scheduler, [&] { return apply_slice(view.slice, shard, buffer); }));

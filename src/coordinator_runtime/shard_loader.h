@@ -12,8 +12,11 @@
 
 namespace naru {
 
-// Applies every record that is committed when it begins, on workers. cancelled: somebody cancelled the token.
-Task<Status> load_shard(std::shared_ptr<Partition> partition, StateShard& shard, Scheduler& scheduler,
-                        CancelToken stopped);
+// Applies every record that is committed when it begins, on workers. Before, it waits until it is known what is
+// committed: after an election that takes a moment. not_leader_or_follower, fenced_leader_epoch: this broker does not
+// lead in this epoch any more. cancelled: somebody cancelled the token. corrupt_data, unsupported_format: the log
+// cannot be understood. Everything else may be better next time.
+Task<Status> load_shard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShard& shard,
+                        Scheduler& scheduler, CancelToken stopped);
 
 }  // namespace naru

@@ -87,8 +87,8 @@ void FetchSession::news(Slot slot) {
 
 bool FetchSession::must_tell(Slot slot, const FetchSeen& seen) const {
   const Entry& entry = entries_[slot];
-  return seen.has_records || seen.error != ErrorCode::none || seen.high_watermark != entry.told_high_watermark ||
-         seen.log_start_offset != entry.told_log_start_offset;
+  return seen.has_records || seen.diverges || seen.error != ErrorCode::none ||
+         seen.high_watermark != entry.told_high_watermark || seen.log_start_offset != entry.told_log_start_offset;
 }
 
 void FetchSession::commit(std::span<const Look> looks) {
@@ -102,7 +102,7 @@ void FetchSession::commit(std::span<const Look> looks) {
     entry.told_log_start_offset = look.seen.log_start_offset;
     const bool failed = look.seen.error != ErrorCode::none;
     if (failed) entry.told_high_watermark = kNoOffset;  // when the error goes away, the client is told that it did
-    entry.due = failed || look.seen.more_to_read;
+    entry.due = failed || look.seen.diverges || look.seen.more_to_read;
     if (entry.due && look.seen.has_records) {
       served.push_back(look.slot);
     } else if (entry.due) {

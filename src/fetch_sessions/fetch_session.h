@@ -30,6 +30,8 @@ struct FetchPosition {
   Offset fetch_offset{0};
   LeaderEpoch current_leader_epoch{-1};
   int32_t max_bytes = 0;
+  LeaderEpoch last_fetched_epoch{-1};  // these two are said by followers
+  Offset flushed_offset{-1};
 };
 
 // What was found in a partition.
@@ -37,6 +39,7 @@ struct FetchSeen {
   ErrorCode error = ErrorCode::none;
   Offset high_watermark{-1};
   Offset log_start_offset{-1};
+  bool diverges = false;      // the follower's log is another one
   bool has_records = false;   // in the answer
   bool more_to_read = false;  // there is data at the fetch offset, in the answer or not
 };

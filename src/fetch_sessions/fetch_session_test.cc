@@ -87,6 +87,18 @@ TEST(FetchSession, TellsAMovedLogStartAndErrorsUntilTheyAreGone) {
   EXPECT_EQ(fetch(session, moved).size(), 0u);
 }
 
+TEST(FetchSession, TellsAFollowerThatItsLogIsAnotherOneUntilItComesWithANewPosition) {
+  FetchSession session(false);
+  put(session, "t", 0);
+  const auto diverges = [](FetchSession::Slot) {
+    return FetchSeen{.high_watermark = Offset(0), .log_start_offset = Offset(0), .diverges = true};
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(fetch(session, diverges).size(), 1u);
+  put(session, "t", 0, 5);
+  EXPECT_TRUE(fetch(session, empty_partition).empty()) << "nothing is new, and it is not due any more";
+  EXPECT_TRUE(session.due().empty());
+}
+
 TEST(FetchSession, AnAnswerThatIsNotGivenTellsNothing) {
   FetchSession session(false);
   const auto slot = put(session, "t", 0);

@@ -16,6 +16,7 @@ struct ApiRow {
   int16_t max_version;
   int16_t first_flexible_version;
   bool flexible_response_header;  // false: the response header stays at version 0 (ApiVersions)
+  bool between_brokers;           // only brokers send it, and only they are told of it
 
   constexpr bool accepts(int16_t version) const { return min_version <= version && version <= max_version; }
   constexpr bool is_flexible(int16_t version) const { return version >= first_flexible_version; }

@@ -11,7 +11,6 @@
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/compaction_progress_file.h"
 #include "log_storage/log_recovery.h"
-#include "log_storage/partition_folder.h"
 #include "log_storage/segment.h"
 
 namespace naru {
@@ -96,6 +95,7 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
   stored.leader_epoch = epoch;
   stored.max_timestamp = validated.timestamp.max;
   if (validated.timestamp.type == TimestampType::log_append_time) stored.attributes |= batch_attribute::kLogAppendTime;
+  NARU_TRY(check_size(stored));
   const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
   NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch(header, batch_records(batch), stored, now));
   if (validated.timestamp.type == TimestampType::log_append_time) outcome.log_append_time_ms = stored.max_timestamp;
@@ -136,11 +136,13 @@ Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView reco
   return outcome;
 }
 
+Status PartitionLog::check_size(const BatchHeader& stored) const {
+  if (stored.total_size <= config_.segment_bytes) return Status();
+  return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
+               config_.segment_bytes);
+}
+
 Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
-  if (stored.total_size > config_.segment_bytes) {
-    return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
-                 config_.segment_bytes);
-  }
   if (stored.last_offset_delta >= std::numeric_limits<int64_t>::max() - stored.base_offset.value()) {
     return error(ErrorCode::kafka_storage_error, "{} has no offsets left", folder_);
   }
@@ -320,55 +322,6 @@ Status PartitionLog::sync_checkpoint() {
   NARU_TRY(checkpoint_->sync());
   checkpoint_unsynced_ = false;
   return Status();
-}
-
-// --- Truncating ------------------------------------------------------------------------------------------------------
-
-Status PartitionLog::truncate_to(Offset end) {
-  NARU_TRY(check_writable());
-  if (end >= end_offset()) return Status();
-  if (swap_end_ && end < *swap_end_) {
-    return error(ErrorCode::request_timed_out, "{} is being compacted up to offset {}: try again", folder_, *swap_end_);
-  }
-  if (end < noted_start_) {
-    return error(ErrorCode::offset_out_of_range, "{} cannot be truncated to {}: it begins at {}", folder_, end,
-                 noted_start_);
-  }
-  const Status status = truncate_segments(end);
-  if (!status.ok()) {
-    go_offline(status);
-    return check_writable();
-  }
-  return Status();
-}
-
-Status PartitionLog::truncate_segments(Offset end) {
-  const size_t index = segment_index(end);
-  Segment& last = *segments_[index];
-  NARU_TRY_ASSIGN(const SegmentEnd cut, last.end_below(end));
-  // First the promises, on disk and without an older slot: whatever happens from here on, recovery does not miss what
-  // is being cut, and no commit journal brings it back. From then on journals do not count for what stays, either.
-  if (std::min(durable_end(), cut.offset) > synced_end()) NARU_TRY(sync_journaled_part());
-  ++truncations_;
-  durable_.truncated(cut.offset);
-  NARU_TRY(checkpoint_->write_both_and_sync({synced_end(), noted_start_, truncations_}));
-  checkpoint_unsynced_ = false;
-  NARU_TRY(remove_segments_behind(index));
-  NARU_TRY(last.truncate_to(cut, config_.index_interval_bytes));
-  NARU_TRY(last.reactivate());
-  epochs_.truncate(end_offset());
-  compaction_progress_.first_dirty = std::min(compaction_progress_.first_dirty, end_offset());
-  unsynced_.epochs = true;
-  return producers_.truncated(segments_);
-}
-
-Status PartitionLog::remove_segments_behind(size_t last_kept) {
-  if (last_kept + 1 == segments_.size()) return Status();
-  while (segments_.size() > last_kept + 1) {
-    NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, active().base_offset()));
-    segments_.pop_back();
-  }
-  return file_system_.sync_directory(folder_);
 }
 
 // --- Reading ---------------------------------------------------------------------------------------------------------

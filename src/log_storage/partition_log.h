@@ -116,7 +116,8 @@ class PartitionLog {
   // holds batches of a later epoch; record_list_too_large when the batch is larger than a segment.
   Result<AppendOutcome> append(BytesView batch, const ValidatedBatch& validated, LeaderEpoch epoch, WallTimeMs now);
   // The follower's form: a batch as the leader stored it, whose CRC the caller has checked. It must begin at
-  // end_offset().
+  // end_offset(): logs have no gaps, compacted ones neither. It may be larger than a segment, because the leader's may
+  // have been larger once. Its producer is noted, not judged: the leader did that.
   Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
 
   // Whether a client may append this batch, as far as its producer is concerned. append() does not ask.
@@ -146,11 +147,16 @@ class PartitionLog {
   uint64_t truncations() const { return truncations_; }
 
   LeaderEpoch latest_epoch() const { return epochs_.latest(); }
+  const EpochHistory& epochs() const { return epochs_; }
   EpochEnd end_offset_for_epoch(LeaderEpoch epoch) const { return epochs_.end_offset_for(epoch, end_offset()); }
 
   // Removes everything at and behind `end`; a batch that reaches beyond it goes as a whole. Blocks on syncs. A crash
   // in between leaves the log truncated, not truncated, or truncated at some later batch. A failure is final.
   Status truncate_to(Offset end);
+  // Removes everything; the log is empty and begins at `start`, which may lie anywhere. For a follower whose leader has
+  // nothing of it any more. Blocks on syncs. A crash in between leaves the log as it was, or empty at `start`, or with
+  // its former records at and behind `start`. request_timed_out while it is being compacted. A failure is final.
+  Status restart_at(Offset start, WallTimeMs now);
 
   // What has to be done so that everything appended so far is durable. One at a time: finish_sync() comes before the
   // next begin_sync(), truncation and appends may come in between. Not on an offline log.
@@ -181,6 +187,7 @@ class PartitionLog {
   // Moves the start to `start`, at most end_offset(): note_start(), sync the file on a worker, start_synced() with what
   // the sync said; all that once more, so that no older start is left in the checkpoint; then adopt_start(). Until then
   // readers see the old one. Several may be under way at once; the start never goes back. A failed sync is final.
+  // offset_out_of_range behind the end, or when restart_at() came in between.
   static constexpr int kStartNotes = 2;
   Result<NotedStart> note_start(Offset start);
   Status start_synced(const NotedStart& noted, const Status& synced);
@@ -232,6 +239,7 @@ class PartitionLog {
   size_t segment_index(Offset offset) const;
 
   Result<AppendOutcome> write_batch(BytesView header, BytesView records, const BatchHeader& stored, WallTimeMs now);
+  Status check_size(const BatchHeader& stored) const;
   Status make_room(const BatchHeader& stored, WallTimeMs now);
   Status roll(WallTimeMs now);
   Status replay(const OpenOptions& options, RecoveryReport& report);
@@ -242,6 +250,7 @@ class PartitionLog {
   // With the loose rule records may be deleted before they are durable, and a power cut may take them first: then the
   // log is empty and begins where it was told to. Their offsets are not given to others.
   Status begin_at_start(WallTimeMs now, RecoveryReport& report);
+  Status begin_empty_at(Offset start, WallTimeMs now);
   Status remove_segments_behind(size_t last_kept);
   Status truncate_segments(Offset end);
   Result<std::optional<OffsetAndTimestamp>> find_max_in_batch(Segment& segment, uint64_t position,

@@ -10,8 +10,11 @@
 namespace naru {
 
 Result<NotedStart> PartitionLog::note_start(Offset start) {
-  NARU_ASSERT(start <= end_offset(), "{} ends at {} and cannot begin at {}", folder_, end_offset(), start);
   if (Status status = check_writable(); !status.ok()) return failure(std::move(status));
+  if (start > end_offset()) {
+    return failure(ErrorCode::offset_out_of_range, "{} ends at {} and cannot begin at {}", folder_, end_offset(),
+                   start);
+  }
   noted_start_ = std::max(noted_start_, start);
   checkpoint_unsynced_ = true;
   auto written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
@@ -28,7 +31,10 @@ Status PartitionLog::start_synced(const NotedStart& noted, const Status& synced)
 
 Status PartitionLog::adopt_start(Offset start) {
   NARU_TRY(check_writable());
-  NARU_ASSERT(start <= noted_start_, "start {} of {} was never written down", start, folder_);
+  if (start > noted_start_) {
+    return error(ErrorCode::offset_out_of_range, "{} began anew at {} before it could begin at {}", folder_,
+                 noted_start_, start);
+  }
   start_offset_ = std::max(start_offset_, start);
   if (epochs_.trim_start(start_offset_)) unsynced_.epochs = true;
   return Status();
@@ -72,21 +78,9 @@ Status PartitionLog::begin_at_start(WallTimeMs now, RecoveryReport& report) {
     return Status();
   }
   // What journals hold of the removed offsets is void, too.
-  ++truncations_;
-  durable_ = DurablePrefix(start_offset_);
-  epochs_ = {};
-  NARU_TRY(checkpoint_->write_both_and_sync({start_offset_, start_offset_, truncations_}));
-  checkpoint_unsynced_ = false;
-  for (const auto& segment : segments_) {
-    NARU_TRY(Segment::remove_files(file_system_, open_files_, folder_, segment->base_offset()));
-  }
-  segments_.clear();
-  segments_.push_back(std::make_unique<Segment>(open_files_, folder_, start_offset_));
-  NARU_TRY(active().activate(OpenMode::create, now));
-  unsynced_ = {.epochs = true};
+  NARU_TRY(begin_empty_at(start_offset_, now));
   report.end_offset = start_offset_;
-  NARU_TRY(file_system_.sync_directory(folder_));
-  return producers_.rebuild(segments_, now);
+  return Status();
 }
 
 std::vector<SegmentFacts> PartitionLog::segment_facts() const {

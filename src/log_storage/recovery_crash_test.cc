@@ -39,6 +39,18 @@ class Witness {
     before_truncation_.clear();
     return true;
   }
+  // Everything goes, and the log begins at its present end or behind it.
+  bool restart(Offset start) {
+    before_truncation_ = batches_;
+    start_before_ = start_;
+    batches_.clear();
+    promised_ = Offset(0);
+    start_ = start;
+    if (!log_->restart_at(start, 0).ok()) return false;
+    before_truncation_.clear();
+    start_before_ = start_;
+    return true;
+  }
   bool close() {
     if (!log_->close().ok()) return false;
     promised_ = log_->durable_end();
@@ -57,9 +69,11 @@ class Witness {
     PartitionLog& log = *opened->log;
     const auto found = read_all(log);
     ASSERT_TRUE(found.has_value()) << found.error().to_string();
-    ASSERT_TRUE(is_prefix(*found, batches_) || is_prefix(*found, before_truncation_)) << found->size();
+    const bool before = log.start_offset() != start_;
+    if (before) ASSERT_EQ(log.start_offset(), start_before_);
+    ASSERT_TRUE((!before && is_prefix(*found, batches_)) || is_prefix(*found, before_truncation_)) << found->size();
     ASSERT_GE(log.end_offset(), promised_);
-    ASSERT_EQ(log.end_offset(), Offset(offsets_in(*found)));
+    ASSERT_EQ(log.end_offset(), log.start_offset() + offsets_in(*found));
     ASSERT_EQ(log.durable_end(), log.end_offset());
     ASSERT_EQ(log.latest_epoch(), found->empty() ? kNoLeaderEpoch : found->back().epoch);
     check_goes_on(disk, std::move(opened->log), *found);
@@ -87,6 +101,8 @@ class Witness {
   std::vector<TestBatch> batches_;
   std::vector<TestBatch> before_truncation_;
   Offset promised_{0};
+  Offset start_{0};
+  Offset start_before_{0};
 };
 
 using Scenario = std::function<bool(Witness&)>;
@@ -174,6 +190,28 @@ TEST_F(RecoveryAfterCrash, WhatWasTruncatedDoesNotComeBack) {
     if (HasFatalFailure()) return;
   }
   expect_recoveries(30'000);
+}
+
+// A follower whose leader has deleted everything that it holds; in the second round one whose log is empty and has to
+// begin earlier.
+TEST_F(RecoveryAfterCrash, ARestartedLogIsEmptyOrAsItWas) {
+  for (uint64_t seed = 17; seed <= 19; ++seed) {
+    crash_everywhere(seed, 30, [](Witness& witness) {
+      if (!witness.open()) return false;
+      for (int i = 0; i < 9; ++i) {
+        if (!witness.append(numbered_batch(i, 2, LeaderEpoch(i / 3)))) return false;
+        if (i == 5 && !witness.sync()) return false;
+      }
+      if (!witness.restart(Offset(100))) return false;
+      if (!witness.restart(Offset(40))) return false;
+      for (int i = 10; i < 14; ++i) {
+        if (!witness.append(numbered_batch(i, 2, LeaderEpoch(1)))) return false;
+      }
+      return witness.sync();
+    });
+    if (HasFatalFailure()) return;
+  }
+  expect_recoveries(5'000);
 }
 
 // The worst order in which a kernel can write back: the new batches at once, the removal of a name never.

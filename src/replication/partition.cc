@@ -11,10 +11,6 @@ namespace {
 // flush.ms beyond this is "never": the clock could not express the moment.
 constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
 
-ReplicaProgress progress_of(const PartitionLog& log) {
-  return {.log_end = log.end_offset(), .synced_end = log.durable_end()};
-}
-
 }  // namespace
 
 LogConfig log_config_of(const TopicConfig& config) {
@@ -44,19 +40,23 @@ class Partition::AckSlot final : public AckWaiter {
   AppendResult result_;
 };
 
+// Nothing is known to be committed: a leader with followers learns it from them.
 Partition::Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self,
-                     LeaderEpoch leader_epoch, const TopicConfig& config, PartitionServices services)
+                     const TopicConfig& config, PartitionServices services)
     : identity_(std::move(identity)),
       services_(services),
+      self_(self),
       config_(config),
-      leader_epoch_(leader_epoch),
       log_(std::move(log)),
-      leader_(self, rules(), {self}, progress_of(*log_)),
+      follower_(log_->start_offset()),
       told_log_start_(log_->start_offset()) {}
 
 LeaderRules Partition::rules() const {
+  const auto replicas = static_cast<int32_t>(assignment_.replicas.size());
   return {.sync_before_ack = config_.acknowledges_after_sync(),
-          .min_insync_replicas = config_.effective_min_insync_replicas(1)};
+          .min_insync_replicas = config_.effective_min_insync_replicas(replicas),
+          .lag_time_max = services_.replica_lag_time_max,
+          .lag_max_messages = config_.replica_lag_max_messages};
 }
 
 void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot) {
@@ -67,8 +67,11 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
 
 void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
   const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
-  if (!availability_.ok()) return refuse(availability_);
-  if (request.acks == Acks::all_in_sync && !leader_.enough_replicas()) {
+  if (Status status = why_not_leading(); !status.ok()) return refuse(std::move(status));
+  if (request.leader_epoch != kNoLeaderEpoch && request.leader_epoch != assignment_.leader_epoch) {
+    return refuse(Status(ErrorCode::not_leader_or_follower));
+  }
+  if (request.acks == Acks::all_in_sync && !leader_->enough_replicas()) {
     return refuse(Status(ErrorCode::not_enough_replicas));
   }
 
@@ -77,7 +80,7 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   if (sequence.duplicate) return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
 
   const auto appended =
-      log_->append(request.batch.view(), request.validated, leader_epoch_, services_.clock.wall_now_ms());
+      log_->append(request.batch.view(), request.validated, assignment_.leader_epoch, services_.clock.wall_now_ms());
   if (!appended) {
     report_write(appended.error());
     refuse(appended.error());
@@ -88,7 +91,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
   if (!config_.acknowledges_after_sync()) report_write(Status());
   const Offset end = appended->last_offset + 1;
-  leader_.appended(end, appended->bytes);
+  readable_.append(end, appended->bytes);
+  leader_->appended(appended->base_offset, end, services_.clock.now());
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
                       .log_start_offset = log_->start_offset()};
@@ -100,12 +104,12 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
 bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
                                      AppendResult result) {
-  if (auto verdict = leader_.verdict(end, acks)) {
+  if (auto verdict = leader_->verdict(end, acks)) {
     result.status = std::move(*verdict);
     group->finish(slot, std::move(result));
     return true;
   }
-  leader_.wait_for(end, acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
+  leader_->wait_for(end, acks, std::make_shared<AckSlot>(group, slot, std::move(result)));
   return false;
 }
 
@@ -131,8 +135,16 @@ void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& b
                                         .records = batch.slice(kBatchHeaderSize, batch.size() - kBatchHeaderSize),
                                         .base_offset = appended.base_offset,
                                         .end_offset = appended.last_offset + 1,
-                                        .leader_epoch = leader_epoch_});
-  } else if (unsynced_records_ >= config_.flush_messages) {
+                                        .leader_epoch = assignment_.leader_epoch});
+  } else {
+    arrange_sync_by_rules();
+  }
+  sync_what_waits();
+}
+
+// Where no acknowledgement waits for a sync.
+void Partition::arrange_sync_by_rules() {
+  if (unsynced_records_ >= config_.flush_messages) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
   } else if (config_.flush_ms < kNeverByTime && !flush_timer_running_) {
     flush_timer_running_ = true;
@@ -141,7 +153,6 @@ void Partition::arrange_sync(const AppendOutcome& appended, const SharedBytes& b
       if (const auto self = weak.lock()) self->strand_.run([self] { self->flush_by_time(); });
     });
   }
-  sync_what_waits();
 }
 
 void Partition::sync_what_waits() {
@@ -168,10 +179,12 @@ void Partition::report_write(const Status& status) {
 
 void Partition::on_durable(Offset end) {
   report_write(Status());
-  leader_.synced(end);
+  if (leader_) leader_->synced(end);
   if (log_->durable_end() == log_->end_offset()) unsynced_records_ = 0;
   maybe_end_of_syncs();
   tell_acks_and_readers();
+  if (leader_) return;
+  if (const auto observer = flush_observer_.lock()) observer->flushed();
 }
 
 // A sync may run although everything is durable: it frees a commit journal.
@@ -204,15 +217,42 @@ void Partition::go_offline(const Status& cause) {
 }
 
 void Partition::tell_acks_and_readers() {
-  for (auto& due : leader_.take_due()) due.waiter->acknowledged(due.status);
-  tell_log_start();
-  const uint64_t committed = leader_.committed_bytes();
-  if (committed == told_committed_bytes_) return;
-  told_committed_bytes_ = committed;
-  for (auto& [id, watch] : watches_) {
-    watch.watcher->more_to_read(watch.slot, committed - watch.seen_committed_bytes);
-    watch.seen_committed_bytes = committed;
+  if (leader_) {
+    for (auto& due : leader_->take_due()) due.waiter->acknowledged(due.status);
   }
+  tell_log_start();
+  readable_.commit(high_watermark());
+  tell_readers();
+  tell_known();
+}
+
+uint64_t Partition::readable_bytes(Audience audience) const {
+  return audience == Audience::followers ? readable_.appended() : readable_.committed();
+}
+
+void Partition::tell_readers() {
+  const bool appended = std::exchange(told_appended_bytes_, readable_.appended()) != readable_.appended();
+  const bool committed = std::exchange(told_committed_bytes_, readable_.committed()) != readable_.committed();
+  if (!appended && !committed) return;
+  for (auto& [id, watch] : watches_) {
+    if (committed && watch.audience == Audience::followers) watch.watcher->high_watermark_moved(watch.slot);
+    const uint64_t readable = readable_bytes(watch.audience);
+    if (readable == watch.seen_bytes) continue;
+    watch.watcher->more_to_read(watch.slot, readable - watch.seen_bytes);
+    watch.seen_bytes = readable;
+  }
+}
+
+void Partition::tell_known() {
+  if (waiting_for_known_.empty() || (availability_.ok() && leader_ && !leader_->high_watermark_known())) return;
+  for (const auto& waiter : std::exchange(waiting_for_known_, {})) waiter->wake();
+}
+
+void Partition::wake_when_known(std::shared_ptr<Wakeup> waiter) {
+  strand_.run([self = shared_from_this(), waiter = std::move(waiter)]() mutable {
+    self->waiting_for_known_.push_back(std::move(waiter));
+    self->tell_known();
+  });
 }
 
 void Partition::tell_log_start() {
@@ -234,73 +274,26 @@ void Partition::stop_serving(const Status& reason) {
   if (!availability_.ok()) return;
   availability_ = reason;
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
+  tell_known();
 }
 
 void Partition::fail_waiters(const Status& reason) {
-  for (const auto& waiter : leader_.take_all()) waiter->acknowledged(reason);
+  if (!leader_) return;
+  for (const auto& waiter : leader_->take_all()) waiter->acknowledged(reason);
 }
 
-PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch) const {
-  PartitionView view{.leader_epoch = leader_epoch_, .committed_bytes = leader_.committed_bytes()};
-  if (!availability_.ok()) {
-    view.status = availability_;
-    return view;
-  }
-  view.log_start_offset = log_->start_offset();
-  view.high_watermark = leader_.high_watermark();
-  if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch_) {
-    view.status =
-        Status(current_leader_epoch < leader_epoch_ ? ErrorCode::fenced_leader_epoch : ErrorCode::unknown_leader_epoch);
-  }
-  return view;
+Status Partition::why_not_leading() const {
+  if (!availability_.ok()) return availability_;
+  return leader_ ? Status() : Status(ErrorCode::not_leader_or_follower);
 }
 
-PartitionView Partition::read_inside(const ReadRequest& request) {
-  PartitionView view = view_inside(request.current_leader_epoch);
-  if (!view.status.ok()) return view;
-  if (request.from < view.log_start_offset || request.from > log_->end_offset()) {
-    view.status = Status(ErrorCode::offset_out_of_range);
-    return view;
-  }
-  // Between the high watermark and the end of the log there is nothing to see yet.
-  if (request.from >= view.high_watermark) return view;
-  if (request.max_bytes == 0 && !request.at_least_one_batch) return view;
-  auto slice =
-      log_->read(request.from, view.high_watermark, request.max_bytes, request.at_least_one_batch, EmptyBatches::skip);
-  if (slice) {
-    view.slice = std::move(*slice);
-  } else {
-    log_error("partition", "{}: read at {} failed: {}", identity_.to_string(), request.from, slice.error().to_string());
-    view.status = slice.error();
-  }
-  return view;
-}
-
-Result<std::optional<OffsetAndTimestamp>> Partition::find_timestamp_inside(WallTimeMs timestamp) {
-  if (!availability_.ok()) return failure(availability_);
-  return log_->find_first_at_or_after(timestamp, leader_.high_watermark());
-}
-
-Result<std::optional<OffsetAndTimestamp>> Partition::find_max_timestamp_inside() {
-  if (!availability_.ok()) return failure(availability_);
-  return log_->find_max_timestamp(leader_.high_watermark());
-}
-
-Result<std::vector<Producer>> Partition::producers_inside() {
-  if (!availability_.ok()) return failure(availability_);
-  const auto& known = log_->producers().producers();
-  std::vector<Producer> producers(known.begin(), known.end());
-  std::ranges::sort(producers, {}, &Producer::id);
-  return producers;
-}
-
-void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_committed_bytes) {
-  strand_.run([self = shared_from_this(), watcher = std::move(watcher), slot, seen_committed_bytes] {
-    const uint64_t committed = self->leader_.committed_bytes();
+void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes, Audience audience) {
+  strand_.run([self = shared_from_this(), watcher = std::move(watcher), slot, seen_bytes, audience] {
+    const uint64_t readable = self->readable_bytes(audience);
     if (!self->availability_.ok()) watcher->state_changed(slot);
-    if (committed > seen_committed_bytes) watcher->more_to_read(slot, committed - seen_committed_bytes);
+    if (readable > seen_bytes) watcher->more_to_read(slot, readable - seen_bytes);
     const uint64_t id = watcher->id();
-    self->watches_.insert_or_assign(id, Watch{watcher, slot, committed});
+    self->watches_.insert_or_assign(id, Watch{watcher, slot, readable, audience});
   });
 }
 
@@ -313,12 +306,13 @@ void Partition::set_config(const TopicConfig& config) {
     if (!self->availability_.ok()) return;
     self->config_ = config;
     self->log_->set_config(log_config_of(config));
-    self->leader_.set_rules(self->rules());
+    if (self->leader_) self->leader_->set_rules(self->rules());
     // Going from the loose rule to flush.messages=1: readers keep what they could see, the tail is synced now.
     if (config.acknowledges_after_sync() && self->log_->durable_end() < self->log_->end_offset()) {
       self->services_.durability.make_durable(self, self->log_->end_offset());
     }
     self->tell_acks_and_readers();
+    self->publish_role();
   });
 }
 

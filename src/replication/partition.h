@@ -1,4 +1,7 @@
-// A partition on this broker: its log, the leader's core, and those who wait, all on one strand.
+// A partition on this broker: its log, its role, and those who wait, all on one strand.
+//
+// It leads, follows, or does neither, as the newest assignment says; it begins with none. partition_following.h feeds
+// one that follows.
 //
 // Any thread may call the public functions; the work happens inside the strand (async/strand.h), on the calling thread
 // if the strand is free. Whoever waits is told inside the strand and resumed after it is left.
@@ -27,7 +30,11 @@
 #include "platform/scheduler.h"
 #include "record_format/batch_validator.h"
 #include "replication/append_group.h"
+#include "replication/partition_assignment.h"
+#include "replication/partition_follower.h"
 #include "replication/partition_leader.h"
+#include "replication/readable_bytes.h"
+#include "replication/replicated_batches.h"
 
 namespace naru {
 
@@ -48,6 +55,8 @@ struct PartitionServices {
   Scheduler& scheduler;
   DurabilityService& durability;
   UnsyncedLogs& unsynced_logs;
+  IsrProposals* isr_proposals = nullptr;  // none: replicas lead alone, so their in-sync sets never change
+  Duration replica_lag_time_max = 30s;
 };
 
 // Somebody parked until partitions have news. Told inside their strands, so it only counts and wakes.
@@ -61,9 +70,22 @@ class FetchWatcher {
   virtual void more_to_read(uint32_t slot, uint64_t bytes) = 0;
   virtual void state_changed(uint32_t slot) = 0;  // offline, deleted, another leader: somebody has to look again
   virtual void log_start_moved(uint32_t slot) = 0;
+  // Of followers only: consumers are told that there is more to read.
+  virtual void high_watermark_moved(uint32_t slot) = 0;
 
  private:
   const uint64_t id_;
+};
+
+// Who reads: consumers what is committed, followers all there is.
+enum class Audience : uint8_t { consumers, followers };
+
+// Whoever fetches for a partition that follows. Told inside its strand.
+class FlushObserver {
+ public:
+  virtual ~FlushObserver() = default;
+  // More of what was stored is durable, which the leader may wait for.
+  virtual void flushed() = 0;
 };
 
 // What a reader sees, taken at one moment.
@@ -71,9 +93,12 @@ struct PartitionView {
   Status status;  // not ok: nothing else is meaningful but what is set
   Offset log_start_offset{-1};
   Offset high_watermark{-1};
+  Offset readable_end{-1};            // of this reader
+  bool high_watermark_known = false;  // false: after an election, it may be lower than one that clients have seen
   LeaderEpoch leader_epoch{-1};
-  uint64_t committed_bytes = 0;  // for watch()
-  LogSlice slice;                // read() only
+  uint64_t readable_bytes = 0;  // of this reader, for watch()
+  EpochEnd diverging;           // read_as_follower() only; end_offset -1: the logs agree
+  LogSlice slice;               // of the two reads only
 };
 
 struct ReadRequest {
@@ -81,12 +106,46 @@ struct ReadRequest {
   LeaderEpoch current_leader_epoch{-1};  // -1: the client does not say
   uint32_t max_bytes = 0;
   bool at_least_one_batch = false;
+  bool leader_only = true;  // false: a replica that follows may answer, too
+};
+
+// A follower asks its leader.
+struct FollowerFetch {
+  BrokerId replica;
+  int64_t broker_epoch = -1;
+  Offset from;
+  LeaderEpoch last_fetched_epoch{-1};
+  Offset flushed_end{-1};
+  LeaderEpoch current_leader_epoch{-1};
+  uint32_t max_bytes = 0;
+  bool at_least_one_batch = false;
+};
+
+// What a partition that follows asks for next.
+struct FollowerPosition {
+  Status status;  // not ok: it does not follow
+  BrokerId leader = kNoBroker;
+  LeaderEpoch leader_epoch{-1};
+  Offset offset;
+  LeaderEpoch last_fetched_epoch{-1};
+  Offset flushed_end;
+  bool flush_counts = false;  // the leader waits for it
+  Offset log_start;
+};
+
+// What was done with a leader's answer.
+struct FollowerStep {
+  FollowerDecision::Action action = FollowerDecision::Action::drop;
+  Status problem;             // with wait
+  bool needs_worker = false;  // nothing was done yet: it blocks, so it has to come again on a worker
+  Offset move_start_to{-1};   // the leader's log begins later than this one: move_start() has to follow
 };
 
 struct AppendRequest {
   SharedBytes batch;
   ValidatedBatch validated;
   Acks acks = Acks::all_in_sync;
+  LeaderEpoch leader_epoch = kNoLeaderEpoch;  // not -1: only if the partition is led in this epoch
 };
 
 // The log of a partition, for as long as one is inside its strand.
@@ -94,6 +153,7 @@ struct LogAccess {
   PartitionLog& log;
   Offset high_watermark;
   const TopicConfig& config;
+  bool leads = false;
 };
 
 // What happens to a log after its partition was closed.
@@ -101,16 +161,21 @@ enum class LogFate : uint8_t { kept, deleted };
 
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
  public:
-  Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self, LeaderEpoch leader_epoch,
-            const TopicConfig& config, PartitionServices services);
+  Partition(PartitionIdentity identity, std::unique_ptr<PartitionLog> log, BrokerId self, const TopicConfig& config,
+            PartitionServices services);
 
   const PartitionIdentity& identity() const { return identity_; }
+
+  // Becomes what the assignment says; older ones than the present one are ignored. Whoever waits for an acknowledgement
+  // of a leader that is none any more is told not_leader_or_follower.
+  void assign(const PartitionAssignment& assignment);
 
   // Appends, and finishes the group's slot when the wanted acknowledgement is due. The append itself has been ordered
   // when this returns: two calls of one thread are appended in their order.
   void append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot);
 
   // co_await partition->read(...): whole batches below the high watermark. With no bytes to read, only the view.
+  // Refused with not_leader_or_follower unless this broker leads, as look() and what follows; but see leader_only.
   auto read(ReadRequest request) {
     return in_strand(strand_, [this, request] { return read_inside(request); });
   }
@@ -138,11 +203,40 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // co_await partition->end_of_epoch(...): where the records of `epoch`, or of the last one before it, end.
   auto end_of_epoch(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) {
     return in_strand(strand_, [this, current_leader_epoch, epoch]() -> Result<EpochEnd> {
-      const PartitionView view = view_inside(current_leader_epoch);
-      if (!view.status.ok()) return failure(view.status);
-      return log_->end_offset_for_epoch(epoch);
+      return end_of_epoch_inside(current_leader_epoch, epoch);
     });
   }
+  // Wakes the waiter when the high watermark is known, or when it will not be because this broker does not lead:
+  // look() tells which.
+  void wake_when_known(std::shared_ptr<Wakeup> waiter);
+
+  // --- For a leader's followers. -------------------------------------------------------------------------------------
+  // co_await partition->read_as_follower(...): whole batches to the end of the log, or where the logs part. Notes what
+  // the follower has.
+  auto read_as_follower(FollowerFetch request) {
+    return in_strand(strand_, [this, request] { return read_as_follower_inside(request); });
+  }
+  // From time to time: who lags leaves the in-sync set.
+  void check_followers();
+  void proposal_answered(IsrProposal asked, IsrAnswer answer);
+
+  // --- For one that follows: partition_following.h. ------------------------------------------------------------------
+  auto follower_position() {
+    return in_strand(strand_, [this] { return follower_position_inside(); });
+  }
+  // `batches` are what the answer brought, checked.
+  auto apply_answer(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker) {
+    return in_strand(strand_,
+                     [this, &answer, &batches, on_worker] { return apply_inside(answer, batches, on_worker); });
+  }
+  void observe_flushes(std::weak_ptr<FlushObserver> observer);
+
+  // --- For metrics; any thread, and a moment old. --------------------------------------------------------------------
+  bool is_leader() const { return told_leader_.load(std::memory_order_relaxed); }
+  int32_t isr_size() const { return told_isr_size_.load(std::memory_order_relaxed); }
+  // Of a leader: replicas are missing in the in-sync set; fewer are left than min.insync.replicas.
+  bool under_replicated() const { return told_under_replicated_.load(std::memory_order_relaxed); }
+  bool under_min_isr() const { return told_under_min_isr_.load(std::memory_order_relaxed); }
 
   // --- For maintenance: partition_maintenance.h. ---------------------------------------------------------------------
   // co_await partition->with_log(function): the function gets a LogAccess inside the strand and returns a Result,
@@ -152,7 +246,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       using Answer = std::invoke_result_t<Function, const LogAccess&>;
       if (!availability_.ok()) return Answer(failure(availability_));
-      Answer answer = function(LogAccess{*log_, leader_.high_watermark(), config_});
+      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
       tell_log_start();
       if (!log_->offline()) sync_what_waits();
       tell_unsynced_files();
@@ -166,7 +260,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto with_log_to_the_end(Function function) {
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       if (log_->offline()) return Status(ErrorCode::log_offline, log_->offline_reason().message());
-      Status status = function(LogAccess{*log_, leader_.high_watermark(), config_});
+      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
       if (log_->offline()) go_offline(log_->offline_reason());
       return status;
     });
@@ -192,8 +286,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   }
   CancelToken closing() const { return maintenance_cancel_.token(); }
 
-  // Tells `watcher` of everything that became readable after `seen_committed_bytes` of a view; until unwatch().
-  void watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_committed_bytes);
+  // Tells `watcher` of everything that became readable after `seen_bytes` of a view; until unwatch().
+  void watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes,
+             Audience audience = Audience::consumers);
   void unwatch(uint64_t watcher_id);
 
   void set_config(const TopicConfig& config);
@@ -218,7 +313,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   struct Watch {
     std::shared_ptr<FetchWatcher> watcher;
     uint32_t slot;
-    uint64_t seen_committed_bytes;
+    uint64_t seen_bytes;
+    Audience audience;
   };
   class AckSlot;
 
@@ -229,17 +325,25 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void acknowledge_duplicate(const ProducerBatch& original, Acks acks, const std::shared_ptr<AppendGroup>& group,
                              size_t slot);
   void arrange_sync(const AppendOutcome& appended, const SharedBytes& batch);
+  void arrange_sync_by_rules();
   void sync_what_waits();
   void maybe_end_of_syncs();
   void let_close_go_on();
   void flush_by_time();
   void report_write(const Status& status);
-  PartitionView view_inside(LeaderEpoch current_leader_epoch) const;
+  Offset high_watermark() const { return leader_ ? leader_->high_watermark() : follower_.high_watermark(); }
+  uint64_t readable_bytes(Audience audience) const;
+  Status why_not_leading() const;
+  PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;
   PartitionView read_inside(const ReadRequest& request);
+  void read_slice(PartitionView& view, Offset from, uint32_t max_bytes, bool at_least_one_batch, EmptyBatches empty);
+  Result<EpochEnd> end_of_epoch_inside(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) const;
   Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);
   Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside();
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
+  void tell_readers();
+  void tell_known();
   void tell_log_start();
   void tell_unsynced_files();
   void stop_serving(const Status& reason);
@@ -247,21 +351,48 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void go_offline(const Status& cause);
   LeaderRules rules() const;
 
+  // Roles: partition_roles.cc.
+  enum class Role : uint8_t { none, leader, follower };
+  Role role_in(const PartitionAssignment& assignment) const;
+  void assign_inside(const PartitionAssignment& assignment);
+  void become_leader(Offset known_high_watermark);
+  void resign();
+  void publish_role();
+  PartitionView read_as_follower_inside(const FollowerFetch& request);
+  void propose(const std::optional<IsrProposal>& proposal);
+  FollowerPosition follower_position_inside() const;
+  FollowerStep apply_inside(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker);
+  FollowerStep append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches);
+  Status append_replicated_batch(const ReplicatedBatch& batch, bool catching_up);
+  FollowerStep cut_back(const FollowerDecision& decision);
+  FollowerStep after_failed_step(const Status& status);
+
   const PartitionIdentity identity_;
   PartitionServices services_;
+  const BrokerId self_;
   TopicConfig config_;
-  LeaderEpoch leader_epoch_;
   std::unique_ptr<PartitionLog> log_;
-  PartitionLeader leader_;
+  PartitionAssignment assignment_;
+  Role role_ = Role::none;
+  std::optional<PartitionLeader> leader_;  // while it leads
+  PartitionFollower follower_;             // while it does not
+  ReadableBytes readable_;
   Status availability_;  // not ok: offline, deleted or closed, for good
   std::atomic<bool> offline_{false};
   ErrorCode reported_trouble_ = ErrorCode::none;
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;
+  uint64_t told_appended_bytes_ = 0;
   uint64_t told_committed_bytes_ = 0;
   Offset told_log_start_;
   size_t told_unsynced_files_ = 0;
   std::map<uint64_t, Watch> watches_;
+  std::vector<std::shared_ptr<Wakeup>> waiting_for_known_;  // bounded by those who load from this partition
+  std::weak_ptr<FlushObserver> flush_observer_;
+  std::atomic<bool> told_leader_{false};
+  std::atomic<bool> told_under_replicated_{false};
+  std::atomic<bool> told_under_min_isr_{false};
+  std::atomic<int32_t> told_isr_size_{0};
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
   CancelSource maintenance_cancel_;
   bool maintenance_running_ = false;

@@ -7,12 +7,44 @@
 #include "foundation/assert.h"
 
 namespace naru {
+namespace {
 
-PartitionLeader::PartitionLeader(BrokerId self, LeaderRules rules, std::vector<BrokerId> in_sync, ReplicaProgress own)
-    : self_(self), rules_(rules), in_sync_(std::move(in_sync)), own_(own) {
-  NARU_ASSERT(std::ranges::find(in_sync_, self) != in_sync_.end(), "leader {} is not in the in-sync set", self);
+// Before the controller is asked again after it refused or did not answer.
+constexpr Duration kProposalBackoff = 1s;
+
+bool contains(const std::vector<BrokerId>& brokers, BrokerId id) {
+  return std::ranges::find(brokers, id) != brokers.end();
+}
+
+}  // namespace
+
+PartitionLeader::PartitionLeader(BrokerId self, const LeaderRules& rules, const PartitionAssignment& assignment,
+                                 ReplicaProgress own, Offset high_watermark, MonotonicTime now)
+    : self_(self),
+      rules_(rules),
+      leader_epoch_(assignment.leader_epoch),
+      partition_epoch_(assignment.partition_epoch),
+      next_proposal_(now),
+      own_(own),
+      newest_batch_(own.log_end),
+      epoch_start_(own.log_end),
+      high_watermark_(high_watermark) {
   NARU_ASSERT(own.synced_end <= own.log_end, "synced up to {} beyond the log's end {}", own.synced_end, own.log_end);
+  NARU_ASSERT(high_watermark <= own.log_end, "high watermark {} beyond the log's end {}", high_watermark, own.log_end);
+  take_members(assignment, now);
   maybe_advance_high_watermark();
+}
+
+void PartitionLeader::take_members(const PartitionAssignment& assignment, MonotonicTime now) {
+  NARU_ASSERT(contains(assignment.isr, self_), "leader {} is not in the in-sync set", self_);
+  replicas_ = assignment.replicas;
+  in_sync_ = assignment.isr;
+  std::erase_if(followers_, [this](const auto& entry) { return !contains(replicas_, entry.first); });
+  for (const BrokerId id : replicas_) {
+    if (id == self_) continue;
+    // One that was never heard of has its time from now on.
+    followers_.try_emplace(id, Follower{.caught_up = now, .mark_end = own_.log_end, .mark_time = now});
+  }
 }
 
 bool PartitionLeader::enough_replicas() const {
@@ -23,21 +55,34 @@ Status PartitionLeader::all_in_sync_verdict() const {
   return enough_replicas() ? Status() : Status(ErrorCode::not_enough_replicas_after_append);
 }
 
-void PartitionLeader::set_rules(LeaderRules rules) {
+void PartitionLeader::set_rules(const LeaderRules& rules) {
   rules_ = rules;
   maybe_advance_high_watermark();
 }
 
-void PartitionLeader::set_in_sync(std::vector<BrokerId> in_sync) {
-  NARU_ASSERT(std::ranges::find(in_sync, self_) != in_sync.end(), "leader {} is not in the in-sync set", self_);
-  in_sync_ = std::move(in_sync);
+void PartitionLeader::set_assignment(const PartitionAssignment& assignment, MonotonicTime now) {
+  NARU_ASSERT(assignment.leader == self_ && assignment.leader_epoch == leader_epoch_,
+              "epoch {} of leader {} is not the one of {}", assignment.leader_epoch, assignment.leader, self_);
+  if (assignment.partition_epoch <= partition_epoch_) return;
+  partition_epoch_ = assignment.partition_epoch;
+  // A proposal is done by now, or never will be: it named the partition epoch from before.
+  proposed_.reset();
+  on_its_way_ = false;
+  take_members(assignment, now);
   maybe_advance_high_watermark();
 }
 
-void PartitionLeader::appended(Offset end, uint64_t bytes) {
+void PartitionLeader::appended(Offset base, Offset end, MonotonicTime now) {
   NARU_ASSERT(end > own_.log_end, "append to {} does not grow a log that ends at {}", end, own_.log_end);
+  for (auto& [id, follower] : followers_) {
+    // It was caught up until now, although it may not have fetched for long: there was nothing to say.
+    if (counted_end(follower.progress) == own_.log_end) {
+      follower.caught_up = follower.mark_time = now;
+      follower.mark_end = end;
+    }
+  }
+  newest_batch_ = base;
   own_.log_end = end;
-  uncommitted_.push_back({end, bytes});
   maybe_advance_high_watermark();
 }
 
@@ -47,36 +92,140 @@ void PartitionLeader::synced(Offset end) {
   maybe_advance_high_watermark();
 }
 
-void PartitionLeader::follower_progress(BrokerId follower, ReplicaProgress progress) {
-  NARU_ASSERT(follower != self_, "leader {} reported to itself", self_);
-  followers_[follower] = progress;
+bool PartitionLeader::follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress,
+                                       MonotonicTime now) {
+  NARU_ASSERT(progress.log_end <= own_.log_end, "follower {} is at {}, beyond {}", follower, progress.log_end,
+              own_.log_end);
+  const auto found = followers_.find(follower);
+  if (found == followers_.end()) return false;
+  Follower& known = found->second;
+  if (broker_epoch < known.broker_epoch) return false;
+  known.broker_epoch = broker_epoch;
+  known.progress = {.log_end = progress.log_end, .synced_end = std::min(progress.synced_end, progress.log_end)};
+  note_progress(known, now);
   maybe_advance_high_watermark();
+  return true;
 }
 
-void PartitionLeader::truncated(Offset end) {
-  NARU_ASSERT(end >= high_watermark_, "cut to {} below the high watermark {}", end, high_watermark_);
-  own_.log_end = std::min(own_.log_end, end);
-  own_.synced_end = std::min(own_.synced_end, end);
-  std::erase_if(uncommitted_, [end](const UncommittedBatch& batch) { return batch.end > end; });
+void PartitionLeader::note_progress(Follower& follower, MonotonicTime now) {
+  const Offset reached = counted_end(follower.progress);
+  if (reached >= own_.log_end) {
+    follower.caught_up = now;
+  } else if (reached >= follower.mark_end) {
+    follower.caught_up = follower.mark_time;
+  } else {
+    return;
+  }
+  follower.mark_end = own_.log_end;
+  follower.mark_time = now;
 }
 
 Offset PartitionLeader::counted_end(const ReplicaProgress& progress) const {
   return rules_.sync_before_ack ? std::min(progress.synced_end, progress.log_end) : progress.log_end;
 }
 
-void PartitionLeader::maybe_advance_high_watermark() {
-  Offset lowest = own_.log_end;
-  for (const BrokerId replica : in_sync_) {
-    const auto known = followers_.find(replica);
-    if (replica != self_ && known == followers_.end()) return;  // one that has not reported yet holds everything
-    lowest = std::min(lowest, counted_end(replica == self_ ? own_ : known->second));
-  }
-  if (lowest <= high_watermark_) return;  // never backwards
-  high_watermark_ = lowest;
-  auto batch = uncommitted_.begin();
-  for (; batch != uncommitted_.end() && batch->end <= high_watermark_; ++batch) committed_bytes_ += batch->bytes;
-  uncommitted_.erase(uncommitted_.begin(), batch);
+bool PartitionLeader::is_proposed(BrokerId id) const {
+  return proposed_ && std::ranges::find(proposed_->isr, id, &IsrProposal::Member::id) != proposed_->isr.end();
 }
+
+void PartitionLeader::maybe_advance_high_watermark() {
+  Offset lowest = counted_end(own_);
+  for (const auto& [id, follower] : followers_) {
+    if (!contains(in_sync_, id) && !is_proposed(id)) continue;
+    if (follower.broker_epoch < 0) return;  // one that has not reported yet holds everything
+    lowest = std::min(lowest, counted_end(follower.progress));
+  }
+  high_watermark_ = std::max(high_watermark_, lowest);  // never backwards
+}
+
+// --- The in-sync set -------------------------------------------------------------------------------------------------
+
+bool PartitionLeader::too_many_behind(const Follower& follower) const {
+  if (!rules_.lag_max_messages || follower.broker_epoch < 0) return false;
+  // Without the newest batch alone it has done what it could, however large that is.
+  const Offset end = follower.progress.log_end;
+  return end < newest_batch_ && own_.log_end - end > *rules_.lag_max_messages;
+}
+
+bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
+  if (too_many_behind(follower)) return true;
+  return counted_end(follower.progress) < own_.log_end && now - follower.caught_up > rules_.lag_time_max;
+}
+
+// The start of the epoch, too: below it the high watermark may be an old one, and the follower may lack what an earlier
+// leader has promised.
+bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
+  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && counted_end(follower.progress) >= high_watermark_ &&
+         follower.progress.log_end >= epoch_start_ && !too_many_behind(follower);
+}
+
+std::optional<IsrProposal> PartitionLeader::propose(std::vector<BrokerId> wanted) {
+  if (wanted == in_sync_) return std::nullopt;
+  IsrProposal proposal{.leader_epoch = leader_epoch_, .partition_epoch = partition_epoch_, .isr = {}};
+  for (const BrokerId id : wanted) {
+    const auto follower = followers_.find(id);
+    proposal.isr.push_back({id, follower == followers_.end() ? -1 : follower->second.broker_epoch});
+  }
+  proposed_ = proposal;
+  on_its_way_ = true;
+  return proposal;
+}
+
+std::optional<IsrProposal> PartitionLeader::maybe_expand(MonotonicTime now) {
+  if (proposed_ || now < next_proposal_) return std::nullopt;
+  std::vector<BrokerId> wanted = in_sync_;
+  for (const auto& [id, follower] : followers_) {
+    if (may_join(id, follower)) wanted.push_back(id);
+  }
+  return propose(std::move(wanted));
+}
+
+std::optional<IsrProposal> PartitionLeader::check_followers(MonotonicTime now) {
+  if (on_its_way_ || now < next_proposal_) return std::nullopt;
+  if (proposed_) {
+    // The same again: if it was done meanwhile, the controller says that the state is another one.
+    on_its_way_ = true;
+    return proposed_;
+  }
+  std::vector<BrokerId> wanted = in_sync_;
+  std::erase_if(wanted, [this, now](BrokerId id) {
+    const auto follower = followers_.find(id);
+    return follower != followers_.end() && lags(follower->second, now);
+  });
+  for (const auto& [id, follower] : followers_) {
+    if (may_join(id, follower) && !lags(follower, now)) wanted.push_back(id);
+  }
+  return propose(std::move(wanted));
+}
+
+void PartitionLeader::proposal_answered(const IsrProposal& asked, const IsrAnswer& answer, MonotonicTime now) {
+  if (!proposed_ || asked != *proposed_) return;  // an assignment was faster
+  on_its_way_ = false;
+  switch (answer.verdict) {
+    case IsrAnswer::Verdict::committed:
+      if (!contains(answer.isr, self_)) break;  // makes no sense: it is asked again
+      set_assignment({.leader = self_,
+                      .leader_epoch = leader_epoch_,
+                      .partition_epoch = answer.partition_epoch,
+                      .replicas = replicas_,
+                      .isr = answer.isr},
+                     now);
+      break;
+    case IsrAnswer::Verdict::refused:
+      proposed_.reset();
+      next_proposal_ = now + kProposalBackoff;
+      maybe_advance_high_watermark();
+      break;
+    case IsrAnswer::Verdict::unknown:
+      next_proposal_ = now + kProposalBackoff;
+      break;
+    case IsrAnswer::Verdict::overtaken:
+      on_its_way_ = true;  // until the assignment comes
+      break;
+  }
+}
+
+// --- Acknowledgements ------------------------------------------------------------------------------------------------
 
 std::optional<Status> PartitionLeader::verdict(Offset end, Acks acks) const {
   switch (acks) {

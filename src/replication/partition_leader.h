@@ -1,13 +1,17 @@
 // What a partition's leader may promise: an I/O-free core.
 //
-// It hears of appends, syncs and changes of the in-sync set, and knows from that the high watermark and which
-// acknowledgements are due. Nothing here reads a clock, a file or a socket; the partition's strand calls it.
+// It hears of appends, syncs, the fetches of followers and changes of the in-sync set, and knows from that the high
+// watermark, which acknowledgements are due, and which in-sync set to ask the controller for. Nothing here reads a
+// clock, a file or a socket; the partition's strand calls it and passes the time in.
 //
 //   flush.messages=1 (our default): an offset counts for a replica once that replica has *synced* it.
 //       acks=1 is due when the leader has synced it; acks=all when every in-sync replica has, which is when the high
 //       watermark passes. So nobody reads, and nobody was promised, what a power cut would take back.
 //   flush.messages>1 (Kafka's rule): an offset counts once it is in the replica's log; no acknowledgement waits for a
 //   sync.
+//
+// While a proposal is on its way, the controller may have either set, and elect a leader from either. So the high
+// watermark waits for the *maximal* in-sync set: the committed and the proposed one together.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +23,8 @@
 
 #include "foundation/ids.h"
 #include "foundation/status.h"
+#include "foundation/time.h"
+#include "replication/partition_assignment.h"
 
 namespace naru {
 
@@ -41,32 +47,48 @@ class AckWaiter {
 struct LeaderRules {
   bool sync_before_ack = true;
   int32_t min_insync_replicas = 1;
+  Duration lag_time_max = 30s;              // replica.lag.time.max.ms
+  std::optional<int64_t> lag_max_messages;  // replica.lag.max.messages, where the topic sets it
 };
 
 class PartitionLeader {
  public:
-  // A leader starts from a recovered log whose content is synced; its high watermark is the end of that log only if it
-  // is the whole in-sync set, else it has to be learned from the others.
-  PartitionLeader(BrokerId self, LeaderRules rules, std::vector<BrokerId> in_sync, ReplicaProgress own);
+  // `high_watermark`: as far as it was known here before, as a follower or from an earlier epoch.
+  PartitionLeader(BrokerId self, const LeaderRules& rules, const PartitionAssignment& assignment, ReplicaProgress own,
+                  Offset high_watermark, MonotonicTime now);
 
   Offset high_watermark() const { return high_watermark_; }
   const ReplicaProgress& own_progress() const { return own_; }
-  // Bytes of batches below the high watermark, counted since this leader started: grows when readers have more to read.
-  uint64_t committed_bytes() const { return committed_bytes_; }
+  // Where this leader's epoch begins: the end of its log when it became leader.
+  Offset epoch_start() const { return epoch_start_; }
+  // Everything that an earlier leader may have shown or promised is below the high watermark again.
+  bool high_watermark_known() const { return high_watermark_ >= epoch_start_; }
+
+  const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
+  bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
 
-  void set_rules(LeaderRules rules);
-  void set_in_sync(std::vector<BrokerId> in_sync);
+  void set_rules(const LeaderRules& rules);
+  // A newer assignment of the same leader epoch.
+  void set_assignment(const PartitionAssignment& assignment, MonotonicTime now);
 
-  // The log has grown to `end` by a batch of `bytes`.
-  void appended(Offset end, uint64_t bytes);
+  // The log has grown by a batch.
+  void appended(Offset base, Offset end, MonotonicTime now);
   // The own log is durable below `end`.
   void synced(Offset end);
-  // A follower reported its progress.
-  void follower_progress(BrokerId follower, ReplicaProgress progress);
-  // The log was cut back, which never happens below the high watermark.
-  void truncated(Offset end);
+  // A follower has fetched: what it asks for continues the leader's log, so everything below it is the same there.
+  // False: it is not a replica, or an earlier life of the broker, and nothing was noted.
+  bool follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress, MonotonicTime now);
 
+  // --- The in-sync set. At most one proposal is on its way; whoever is given one sends it. --------------------------
+  // After follower_fetched().
+  std::optional<IsrProposal> maybe_expand(MonotonicTime now);
+  // From time to time: who lags leaves, who caught up comes, and what got no answer is asked again.
+  std::optional<IsrProposal> check_followers(MonotonicTime now);
+  void proposal_answered(const IsrProposal& asked, const IsrAnswer& answer, MonotonicTime now);
+  bool proposal_on_its_way() const { return on_its_way_; }
+
+  // --- Acknowledgements. ---------------------------------------------------------------------------------------------
   // What to tell somebody who wants everything below `end` acknowledged; nothing: he has to wait_for() it.
   std::optional<Status> verdict(Offset end, Acks acks) const;
   // Parks a waiter for everything below `end`, for which there is no verdict yet.
@@ -85,26 +107,44 @@ class PartitionLeader {
   // Ascending. Not a deque: that takes memory of its own even while it is empty, and most partitions are idle.
   using Waiters = std::vector<std::pair<Offset, std::shared_ptr<AckWaiter>>>;
 
+  struct Follower {
+    ReplicaProgress progress;
+    int64_t broker_epoch = -1;  // -1: not heard of
+    MonotonicTime caught_up;    // it had everything that was there at this moment
+    // When it has everything below `mark_end`, it was caught up at `mark_time`: so one that is always a little behind
+    // a busy leader is told from one that falls back.
+    Offset mark_end{0};
+    MonotonicTime mark_time;
+  };
+
   static void park(Waiters& waiters, Offset end, std::shared_ptr<AckWaiter> waiter);
 
   Offset counted_end(const ReplicaProgress& progress) const;
+  void note_progress(Follower& follower, MonotonicTime now);
+  void take_members(const PartitionAssignment& assignment, MonotonicTime now);
+  bool lags(const Follower& follower, MonotonicTime now) const;
+  bool too_many_behind(const Follower& follower) const;
+  bool is_proposed(BrokerId id) const;
+  bool may_join(BrokerId id, const Follower& follower) const;
+  std::optional<IsrProposal> propose(std::vector<BrokerId> wanted);
   // What acks=all is told once the high watermark has passed: the set may have shrunk since the append.
   Status all_in_sync_verdict() const;
   void maybe_advance_high_watermark();
 
   BrokerId self_;
   LeaderRules rules_;
-  std::vector<BrokerId> in_sync_;
+  LeaderEpoch leader_epoch_;
+  int32_t partition_epoch_;
+  std::vector<BrokerId> replicas_;
+  std::vector<BrokerId> in_sync_;  // as committed by the controller
+  std::optional<IsrProposal> proposed_;
+  bool on_its_way_ = false;
+  MonotonicTime next_proposal_;  // not before
   ReplicaProgress own_;
-  std::map<BrokerId, ReplicaProgress> followers_;  // those that have reported
-  Offset high_watermark_{0};
-
-  struct UncommittedBatch {
-    Offset end;
-    uint64_t bytes;
-  };
-  std::vector<UncommittedBatch> uncommitted_;  // ascending
-  uint64_t committed_bytes_ = 0;
+  Offset newest_batch_;                     // where the last batch begins
+  std::map<BrokerId, Follower> followers_;  // the other replicas
+  Offset epoch_start_;
+  Offset high_watermark_;
 
   Waiters for_own_sync_;
   Waiters for_high_watermark_;

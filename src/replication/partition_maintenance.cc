@@ -11,24 +11,6 @@ namespace {
 
 using PartitionPtr = std::shared_ptr<Partition>;
 
-Task<Result<Offset>> move_start(const PartitionPtr& partition, Scheduler& scheduler, Offset start) {
-  for (int note = 0; note < PartitionLog::kStartNotes; ++note) {
-    NARU_CO_TRY_ASSIGN(const auto noted, co_await partition->with_log([start](const LogAccess& access) {
-      return access.log.note_start(start);
-    }));
-    const Status synced = co_await on_worker(scheduler, [&noted] { return noted.checkpoint->sync_data(); });
-    NARU_CO_TRY_ASSIGN(std::ignore,
-                       co_await partition->with_log([&noted, &synced](const LogAccess& access) -> Result<Unit> {
-                         NARU_TRY(access.log.start_synced(noted, synced));
-                         return Unit{};
-                       }));
-  }
-  co_return co_await partition->with_log([start](const LogAccess& access) -> Result<Offset> {
-    NARU_TRY(access.log.adopt_start(start));
-    return access.log.start_offset();
-  });
-}
-
 // What the segments that are about to go say of their producers.
 Task<Status> store_producers(const PartitionPtr& partition, Scheduler& scheduler) {
   uint64_t truncations = 0;
@@ -95,6 +77,7 @@ Task<Result<RetentionOutcome>> retain_in_turn(const PartitionPtr& partition, Clo
 }
 
 Result<Offset> check_deletion(const LogAccess& access, Offset up_to) {
+  if (!access.leads) return failure(Status(ErrorCode::not_leader_or_follower));
   if (access.config.compacted && !access.config.deletes_old) {
     return failure(ErrorCode::policy_violation, "the topic is compacted only; records are deleted by their keys");
   }
@@ -106,6 +89,24 @@ Result<Offset> check_deletion(const LogAccess& access, Offset up_to) {
 }
 
 }  // namespace
+
+Task<Result<Offset>> move_start(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset start) {
+  for (int note = 0; note < PartitionLog::kStartNotes; ++note) {
+    NARU_CO_TRY_ASSIGN(const auto noted, co_await partition->with_log([start](const LogAccess& access) {
+      return access.log.note_start(start);
+    }));
+    const Status synced = co_await on_worker(scheduler, [&noted] { return noted.checkpoint->sync_data(); });
+    NARU_CO_TRY_ASSIGN(std::ignore,
+                       co_await partition->with_log([&noted, &synced](const LogAccess& access) -> Result<Unit> {
+                         NARU_TRY(access.log.start_synced(noted, synced));
+                         return Unit{};
+                       }));
+  }
+  co_return co_await partition->with_log([start](const LogAccess& access) -> Result<Offset> {
+    NARU_TRY(access.log.adopt_start(start));
+    return access.log.start_offset();
+  });
+}
 
 Task<Result<Offset>> delete_records(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset up_to) {
   NARU_CO_TRY_ASSIGN(const Offset start, co_await partition->with_log([up_to](const LogAccess& access) {

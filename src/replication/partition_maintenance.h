@@ -25,6 +25,9 @@ struct RetentionOutcome {
 // compacted.
 Task<Result<Offset>> delete_records(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset up_to);
 
+// Moves the start of the log to `start`, at most its end: durable, and seen by readers, when it returns.
+Task<Result<Offset>> move_start(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset start);
+
 // Closes the active segment if it is too old, and lets go of the segments that the topic's retention or the start of
 // the log make superfluous. Does nothing while another maintenance of the partition runs.
 Task<Result<RetentionOutcome>> apply_retention(std::shared_ptr<Partition> partition, Clock& clock,

@@ -8,29 +8,21 @@
 
 #include "async/task_group.h"
 #include "log_storage/file_sync_service.h"
-#include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
 #include "record_format/record_reader.h"
 #include "replication/partition_compaction.h"
+#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
-constexpr Uuid kTopic{3, 4};
-
 class PartitionMaintenance : public testing::Test {
  protected:
   void make_partition(const ConfigOverrides& overrides) {
-    const TopicConfig config = resolve_topic_config(*make_broker_config({}), overrides);
-    ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
-    ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
-    auto opened = PartitionLog::open(node.disk(), open_files, "/t-0", log_config_of(config),
-                                     {.topic_id = kTopic, .now = seams().clock.wall_now_ms()});
-    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
-    partition = std::make_shared<Partition>(
-        PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log), BrokerId(1), LeaderEpoch(0), config,
-        PartitionServices{seams().clock, seams().scheduler, durability, unsynced_logs});
+    partition = open_test_partition(node.disk(), open_files,
+                                    {seams().clock, seams().scheduler, durability, unsynced_logs}, overrides);
+    ASSERT_NE(partition, nullptr);
   }
   void reconfigure(const ConfigOverrides& overrides) {
     partition->set_config(resolve_topic_config(*make_broker_config({}), overrides));

@@ -5,7 +5,6 @@
 
 #include <deque>
 
-#include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
 #include "replication/partition_testing.h"
@@ -13,24 +12,15 @@
 namespace naru {
 namespace {
 
-constexpr Uuid kTopic{3, 4};
 constexpr ProducerId kProducer{77};
 
 class IdempotentAppends : public testing::Test {
  protected:
   void make_partition(const ConfigOverrides& overrides = {}) {
-    const TopicConfig config = resolve_topic_config(*make_broker_config({}), overrides);
-    if (!*node.disk().exists("/t-0")) {
-      ASSERT_TRUE(node.disk().create_directories("/t-0").ok());
-      ASSERT_TRUE(fill_new_partition_folder(node.disk(), "/t-0", kTopic).ok());
-    }
-    auto opened = PartitionLog::open(node.disk(), open_files.emplace_back(node.disk(), 4), "/t-0",
-                                     log_config_of(config), {.topic_id = kTopic});
-    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     const Seams seams = process->seams();
-    partition = std::make_shared<Partition>(PartitionIdentity{"t", kTopic, PartitionIndex(0)}, std::move(opened->log),
-                                            BrokerId(1), LeaderEpoch(0), config,
-                                            PartitionServices{seams.clock, seams.scheduler, durability, unsynced_logs});
+    partition = open_test_partition(node.disk(), open_files.emplace_back(node.disk(), 4),
+                                    {seams.clock, seams.scheduler, durability, unsynced_logs}, overrides);
+    ASSERT_NE(partition, nullptr);
   }
 
   struct Answer {

@@ -40,6 +40,7 @@ Result<BrokerConfigInputs> collect_inputs(const command_line::ServerFlags& flags
   add("listeners", flags.kafka, "--kafka");
   add("advertised.listeners", flags.advertise, "--advertise");
   add("node.id", flags.node_id, "--node-id");
+  add("naru.coordination", flags.coordination, "--coordination");
   for (const std::string& assignment : flags.set) {
     const size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {

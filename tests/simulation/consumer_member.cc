@@ -5,8 +5,6 @@
 
 #include "kafka_protocol/messages/consumer_group_heartbeat_request.h"
 #include "kafka_protocol/messages/consumer_group_heartbeat_response.h"
-#include "kafka_protocol/messages/find_coordinator_request.h"
-#include "kafka_protocol/messages/find_coordinator_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/offset_commit_request.h"
@@ -21,8 +19,7 @@ constexpr Duration kCallTimeout = 20s;
 constexpr int32_t kRebalanceTimeoutMs = 1500;
 constexpr int32_t kLeaves = -1;
 constexpr int32_t kLeavesForAWhile = -2;
-constexpr int16_t kFindCoordinatorVersion = 4, kMetadataVersion = 12, kHeartbeatVersion = 1, kCommitVersion = 9,
-                  kFetchOffsetsVersion = 9;
+constexpr int16_t kMetadataVersion = 12, kHeartbeatVersion = 1, kCommitVersion = 9, kFetchOffsetsVersion = 9;
 
 std::vector<std::string_view> topics_of(const std::vector<PartitionName>& partitions) {
   std::set<std::string_view> names;
@@ -45,31 +42,25 @@ void ConsumerMember::begin_anew() {
 
 Task<void> ConsumerMember::run() {
   begin_anew();
-  while (!context_.stopping) {
+  while (!context_.is_over()) {
     co_await pause(150ms);
     if (!client_ || client_->broken()) {
-      auto connected = co_await KafkaClient::connect(context_.seams, context_.broker);
-      if (!connected) continue;
-      client_ = *connected;
+      client_ = co_await context_.brokers.coordinator(group_);
+      if (!client_) continue;
     }
     if (!co_await learn_topic_ids()) continue;
     Next next = Next::go_on;
-    while (next == Next::go_on && !context_.stopping) {
+    while (next == Next::go_on && !context_.is_over()) {
       co_await pause(150ms);
       next = co_await act();
     }
+    if (context_.until && context_.is_over() && context_.seams.random.one_in(2)) co_await heartbeat(kLeaves);
     client_->close();
   }
   if (client_) client_->close();
 }
 
-// Looking for the coordinator makes its topic, where there is none yet.
 Task<bool> ConsumerMember::learn_topic_ids() {
-  kafka::FindCoordinatorRequest find;
-  find.coordinator_keys = {group_};
-  const auto found =
-      co_await client_->call<kafka::FindCoordinatorResponse>(find, kFindCoordinatorVersion, kCallTimeout);
-  if (!found || found->coordinators.at(0).error_code != ErrorCode::none) co_return false;
   kafka::MetadataRequest request{.allow_auto_topic_creation = false};
   request.topics.emplace();
   for (const std::string_view name : topics_of(context_.partitions)) request.topics->push_back({.name = name});
@@ -127,7 +118,9 @@ Task<ConsumerMember::Next> ConsumerMember::heartbeat(int32_t epoch) {
     begin_anew();
     co_return Next::go_on;
   }
+  if (beaten->error_code == ErrorCode::not_coordinator) co_return Next::reconnect;
   if (beaten->error_code != ErrorCode::none || epoch < 0) co_return Next::go_on;
+  context_.history.seen_as(group_, GroupHistory::Protocol::consumer);
   epoch_ = beaten->member_epoch;
   if (!beaten->assignment) co_return Next::go_on;
   std::vector<PartitionName> target;
@@ -189,7 +182,7 @@ Task<ConsumerMember::Next> ConsumerMember::commit() {
       error == ErrorCode::group_id_not_found) {
     begin_anew();
   }
-  co_return Next::go_on;
+  co_return error == ErrorCode::not_coordinator ? Next::reconnect : Next::go_on;
 }
 
 }  // namespace naru::simulation

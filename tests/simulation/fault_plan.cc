@@ -1,5 +1,7 @@
 #include "simulation/fault_plan.h"
 
+#include <vector>
+
 #include <fmt/core.h>
 
 namespace naru::simulation {
@@ -17,17 +19,22 @@ std::string FaultPlan::to_string() const {
   add(slow_disk, "slow disk");
   add(cut_connections, "cut connections");
   add(clock_steps, "clock steps");
+  add(cut_links, "cut links");
+  add(isolation, "isolation");
+  add(pauses, "pauses");
+  add(coordination, "a faulty coordination service");
   return text.empty() ? "no faults" : text;
 }
 
 std::string RunPlan::to_string() const {
   return fmt::format(
-      "{} topics of {} partitions, {} producers and {} idempotent ones ({} in flight, up to {} records), {} consumers, "
-      "{} group members ({} static), {} of the consumer protocol, "
+      "{} brokers, {} topics of {} partitions with {} replicas, {} producers and {} idempotent ones ({} in flight, up "
+      "to {} records), {} consumers, "
+      "{} group members ({} static), {} of the consumer protocol, {} of both, "
       "segments of {} bytes, {}, "
       "journal of {} bytes for batches up to {}, {}; {}",
-      topics, partitions, producers, idempotent_producers, pipeline, max_batch_records, consumers, group_members,
-      static_members, consumer_members, segment_bytes,
+      brokers, topics, partitions, replicas, producers, idempotent_producers, pipeline, max_batch_records, consumers,
+      group_members, static_members, consumer_members, mixed_members, segment_bytes,
       cleanup == Cleanup::none      ? "nothing cleaned up"
       : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
                                     : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
@@ -54,7 +61,7 @@ void draw_cleanup(RunPlan& plan, Random& random) {
 
 }  // namespace
 
-RunPlan draw_plan(Random& random) {
+RunPlan draw_plan(Random& random, Shape shape) {
   RunPlan plan;
   plan.topics = static_cast<int>(1 + random.below(3));
   plan.partitions = static_cast<int>(1 + random.below(3));
@@ -64,6 +71,7 @@ RunPlan draw_plan(Random& random) {
   plan.group_members = static_cast<int>(random.below(5));
   plan.static_members = static_cast<int>(random.below(static_cast<uint64_t>(plan.group_members) + 1));
   plan.consumer_members = static_cast<int>(random.below(4));
+  plan.mixed_members = static_cast<int>(random.below(6));
   plan.pipeline = static_cast<int>(1 + random.below(5));
   plan.max_batch_records = static_cast<int>(1 + random.below(20));
   plan.segment_bytes = random.one_in(3) ? 1 << 20 : static_cast<int64_t>(2000 + random.below(8000));
@@ -72,15 +80,23 @@ RunPlan draw_plan(Random& random) {
   plan.journal_batch_max_bytes = static_cast<int64_t>(random.one_in(2) ? 1 << 16 : 100 + random.below(1000));
   draw_cleanup(plan, random);
   plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
+  if (shape == Shape::cluster) {
+    plan.brokers = static_cast<int>(3 + random.below(3));
+    plan.replicas = random.one_in(4) ? 2 : 3;
+    plan.promise = Promise::durable;
+  }
 
   FaultPlan& faults = plan.faults;
   faults.rounds = static_cast<int>(2 + random.below(6));
   const uint64_t kind = random.below(10);
   if (kind == 0) return plan;  // a healthy run must be clean too
-  bool* const all[] = {&faults.power_cuts, &faults.kills,     &faults.clean_restarts,  &faults.io_errors,
-                       &faults.full_disk,  &faults.slow_disk, &faults.cut_connections, &faults.clock_steps};
+  std::vector<bool*> all{&faults.power_cuts, &faults.kills,     &faults.clean_restarts,  &faults.io_errors,
+                         &faults.full_disk,  &faults.slow_disk, &faults.cut_connections, &faults.clock_steps};
+  if (shape == Shape::cluster) {
+    all.insert(all.end(), {&faults.cut_links, &faults.isolation, &faults.pauses, &faults.coordination});
+  }
   if (kind == 1) {
-    *all[random.below(std::size(all))] = true;
+    *all[random.below(all.size())] = true;
     return plan;
   }
   for (bool* fault : all) *fault = random.one_in(2);

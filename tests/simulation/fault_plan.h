@@ -18,13 +18,20 @@ struct FaultPlan {
   bool slow_disk = false;
   bool cut_connections = false;
   bool clock_steps = false;
-  int rounds = 0;  // of the nemesis
+  // Of clusters only:
+  bool cut_links = false;     // between brokers, in one direction
+  bool isolation = false;     // of a broker, from brokers, clients and the coordination service
+  bool pauses = false;        // of a process, for longer than its session
+  bool coordination = false;  // the service is away, loses answers, ends sessions
+  int rounds = 0;             // of the nemesis
 
   std::string to_string() const;
 };
 
 struct RunPlan {
   FaultPlan faults;
+  int brokers = 1;
+  int replicas = 1;
   Promise promise = Promise::durable;
   int topics = 1;
   int partitions = 1;
@@ -34,6 +41,7 @@ struct RunPlan {
   int group_members = 0;
   int static_members = 0;    // of them
   int consumer_members = 0;  // of another group, of the consumer protocol
+  int mixed_members = 0;     // of a third one, each now of the one and now of the other protocol
   int pipeline = 1;          // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
@@ -47,6 +55,9 @@ struct RunPlan {
   std::string to_string() const;
 };
 
-RunPlan draw_plan(Random& random);
+// One broker with a store of its own, or several around a coordination service.
+enum class Shape : uint8_t { single, cluster };
+
+RunPlan draw_plan(Random& random, Shape shape);
 
 }  // namespace naru::simulation

@@ -20,9 +20,21 @@ void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) 
   ++assignments_;
   int32_t& newest = newest_generation_.try_emplace(claim.group, -1).first->second;
   // A group that has neither members nor offsets is forgotten, and counts from one when it comes back.
-  const bool may_be_a_new_group = claim.generation == 1 && !groups_with_offsets_.contains(claim.group);
-  newest = may_be_a_new_group ? 1 : std::max(newest, claim.generation);
-  owners_[{claim.group, claim.generation, partition}] = claim.member;
+  const bool may_be_a_new_group = !groups_with_offsets_.contains(claim.group);
+  if (may_be_a_new_group && claim.generation < newest) {
+    std::erase_if(owners_, [&](const auto& entry) {
+      return std::get<0>(entry.first) == claim.group && std::get<1>(entry.first) > claim.generation;
+    });
+  }
+  newest = may_be_a_new_group ? claim.generation : std::max(newest, claim.generation);
+  const auto [owner, is_first] = owners_.try_emplace({claim.group, claim.generation, partition});
+  const bool is_same =
+      owner->second.member == claim.member || (claim.instance && owner->second.instance == claim.instance);
+  if (!is_first && !is_same && claim.generation > 0 && !may_be_a_new_group) {
+    violated(fmt::format("{} got {} in generation {}, although {} has it", claim.member, name_of(partition),
+                         claim.generation, owner->second.member));
+  }
+  owner->second = {claim.member, claim.instance};
 }
 
 GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName& partition) const {
@@ -31,7 +43,7 @@ GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName&
     known.newest_generation = newest->second;
   }
   if (const auto owner = owners_.find({claim.group, claim.generation, partition}); owner != owners_.end()) {
-    known.owner = owner->second;
+    known.owner = owner->second.member;
   }
   if (const auto at = positions_.find({claim.group, partition}); at != positions_.end()) {
     known.acknowledged = at->second.acknowledged;
@@ -47,6 +59,10 @@ void GroupHistory::commit_sent(const Claim& claim, const PartitionName& partitio
 void GroupHistory::commit_acknowledged(const Claim& claim, const PartitionName& partition, Offset offset,
                                        const Known& when_sent) {
   ++commits_;
+  if (claim.is_past) {
+    violated(fmt::format("{} committed {} in {} as of a generation before its own", claim.member, offset,
+                         name_of(partition)));
+  }
   if (when_sent.newest_generation > claim.generation) {
     violated(fmt::format("{} committed {} in {} as of generation {}, although generation {} had been assigned",
                          claim.member, offset, name_of(partition), claim.generation, when_sent.newest_generation));
@@ -71,6 +87,11 @@ void GroupHistory::fetched(const std::string& group, const PartitionName& partit
     violated(fmt::format("{} is at {} in {}, and nobody has committed more than {}", group, offset, name_of(partition),
                          position.attempted));
   }
+}
+
+void GroupHistory::seen_as(const std::string& group, Protocol protocol) {
+  const auto [before, is_new] = protocols_.try_emplace(group, protocol);
+  if (!is_new && std::exchange(before->second, protocol) != protocol) ++conversions_;
 }
 
 }  // namespace naru::simulation

@@ -22,6 +22,8 @@ class GroupHistory {
     std::string group;
     std::string member;
     int32_t generation = -1;
+    bool is_past = false;                                // the member knows that its own generation is a later one
+    std::optional<std::string> instance = std::nullopt;  // of a static member, whose id may change in a generation
   };
   // What was known when a request was sent; a later answer is compared with it.
   struct Known {
@@ -30,7 +32,8 @@ class GroupHistory {
     Offset acknowledged{-1};
   };
 
-  // The coordinator gave this partition to this member.
+  // The coordinator gave this partition to this member. In a generation that all members share, nobody else may have
+  // it.
   void assigned(const Claim& claim, const PartitionName& partition);
   Known known(const Claim& claim, const PartitionName& partition) const;
   // From here on the offset may be the committed one.
@@ -39,23 +42,34 @@ class GroupHistory {
   // What somebody was told when asking for the committed offset; -1: none.
   void fetched(const std::string& group, const PartitionName& partition, Offset offset, const Known& when_sent);
 
+  // Somebody has seen that the group is of the classic or of the consumer protocol now.
+  enum class Protocol : uint8_t { classic, consumer };
+  void seen_as(const std::string& group, Protocol protocol);
+
   const std::optional<std::string>& violation() const { return violation_; }
   size_t assignments() const { return assignments_; }
   size_t commits() const { return commits_; }
+  size_t conversions() const { return conversions_; }
 
  private:
   struct Position {
     Offset acknowledged{-1};
     Offset attempted{-1};
   };
+  struct Owner {
+    std::string member;
+    std::optional<std::string> instance;
+  };
   void violated(std::string sentence);
 
   std::map<std::string, int32_t> newest_generation_;
-  std::map<std::tuple<std::string, int32_t, PartitionName>, std::string> owners_;
+  std::map<std::tuple<std::string, int32_t, PartitionName>, Owner> owners_;
   std::map<std::pair<std::string, PartitionName>, Position> positions_;
   std::set<std::string> groups_with_offsets_;
   size_t assignments_ = 0;
   size_t commits_ = 0;
+  std::map<std::string, Protocol> protocols_;
+  size_t conversions_ = 0;
   std::optional<std::string> violation_;
 };
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "kafka_protocol/messages/find_coordinator_request.h"
-#include "kafka_protocol/messages/find_coordinator_response.h"
 #include "kafka_protocol/messages/heartbeat_request.h"
 #include "kafka_protocol/messages/heartbeat_response.h"
 #include "kafka_protocol/messages/join_group_request.h"
@@ -24,32 +22,9 @@ namespace {
 constexpr Duration kCallTimeout = 20s;
 constexpr int32_t kSessionTimeoutMs = 700;
 constexpr int32_t kRebalanceTimeoutMs = 1500;
-constexpr int16_t kFindCoordinatorVersion = 4, kJoinVersion = 7, kSyncVersion = 5, kHeartbeatVersion = 4,
-                  kLeaveVersion = 4, kCommitVersion = 8, kFetchOffsetsVersion = 7;
-constexpr std::string_view kProtocolType = "simulation";
-constexpr std::string_view kProtocol = "turns";
+constexpr int16_t kJoinVersion = 7, kSyncVersion = 5, kHeartbeatVersion = 4, kLeaveVersion = 4, kCommitVersion = 8,
+                  kFetchOffsetsVersion = 7;
 constexpr int kMaxTries = 300;
-
-// Assignments are opaque to the coordinator. Ours are numbers of partitions, with a blank behind each.
-std::string encode_assignment(size_t member, size_t members, size_t partitions) {
-  std::string text;
-  for (size_t i = member; i < partitions; i += members) text += std::to_string(i) + ' ';
-  return text;
-}
-
-std::vector<size_t> decode_assignment(BytesView bytes) {
-  std::vector<size_t> numbers;
-  size_t number = 0;
-  for (const std::byte byte : bytes) {
-    const char c = static_cast<char>(byte);
-    if (c == ' ') {
-      numbers.push_back(std::exchange(number, 0));
-    } else {
-      number = 10 * number + static_cast<size_t>(c - '0');
-    }
-  }
-  return numbers;
-}
 
 Offset fetched_offset(const kafka::OffsetFetchResponse& response) {
   return response.topics.at(0).partitions.at(0).committed_offset;
@@ -76,31 +51,22 @@ Task<void> GroupMember::pause(Duration longest) {
 }
 
 Task<void> GroupMember::run() {
-  while (!context_.stopping) {
+  while (!context_.is_over()) {
     co_await pause(200ms);
     if (!client_ || client_->broken()) {
-      auto connected = co_await KafkaClient::connect(context_.seams, context_.broker);
-      if (!connected) continue;
-      client_ = *connected;
+      client_ = co_await context_.brokers.coordinator(group_);
+      if (!client_) continue;
     }
-    const bool ready = co_await find_coordinator() && co_await join();
-    if (!ready) continue;
+    if (!co_await join()) continue;
     Next next = Next::go_on;
-    while (next == Next::go_on && !context_.stopping) {
+    while (next == Next::go_on && !context_.is_over()) {
       co_await pause(150ms);
       next = co_await act();
     }
     if (next == Next::reconnect && client_) client_->close();
   }
+  if (context_.until && client_ && !member_id_.empty() && context_.seams.random.one_in(2)) co_await leave();
   if (client_) client_->close();
-}
-
-Task<bool> GroupMember::find_coordinator() {
-  kafka::FindCoordinatorRequest request;
-  request.coordinator_keys = {group_};
-  const auto found =
-      co_await client_->call<kafka::FindCoordinatorResponse>(request, kFindCoordinatorVersion, kCallTimeout);
-  co_return found && found->coordinators.at(0).error_code == ErrorCode::none;
 }
 
 Task<bool> GroupMember::join() {
@@ -110,8 +76,9 @@ Task<bool> GroupMember::join() {
   request.rebalance_timeout_ms = kRebalanceTimeoutMs;
   request.member_id = member_id_;
   if (instance_id_) request.group_instance_id = *instance_id_;
-  request.protocol_type = kProtocolType;
-  request.protocols.push_back({.name = kProtocol, .metadata = as_bytes(kProtocol)});
+  const Bytes metadata = kind_.language.metadata(context_.partitions, kept_partitions());
+  request.protocol_type = kind_.language.protocol_type();
+  request.protocols.push_back({.name = kind_.language.protocol(), .metadata = metadata});
   auto joined = co_await client_->call<kafka::JoinGroupResponse>(request, kJoinVersion, kCallTimeout);
   if (!joined) co_return false;
   if (joined->error_code == ErrorCode::member_id_required) {
@@ -122,11 +89,14 @@ Task<bool> GroupMember::join() {
     after(joined->error_code);
     co_return false;
   }
+  // Nobody leads a group of the consumer protocol.
+  const bool is_led = !joined->leader.empty();
+  context_.history.seen_as(group_, is_led ? GroupHistory::Protocol::classic : GroupHistory::Protocol::consumer);
   member_id_ = joined->member_id;
   generation_ = joined->generation_id;
   members_.clear();
-  for (const auto& member : joined->members) members_.push_back(member.member_id);
-  std::ranges::sort(members_);
+  for (const auto& member : joined->members) members_.push_back({member.member_id, member.metadata});
+  std::ranges::sort(members_, {}, &Joined::member_id);
   // A leader may also die between join and sync.
   if (context_.seams.random.one_in(15)) {
     if (!instance_id_) begin_anew();
@@ -141,15 +111,15 @@ Task<bool> GroupMember::sync(bool as_leader) {
   request.generation_id = generation_;
   request.member_id = member_id_;
   if (instance_id_) request.group_instance_id = *instance_id_;
-  request.protocol_type = kProtocolType;
-  request.protocol_name = kProtocol;
-  std::vector<std::string> assignments;
+  request.protocol_type = kind_.language.protocol_type();
+  request.protocol_name = kind_.language.protocol();
+  std::vector<Bytes> assignments;
   if (as_leader) {
+    std::vector<Bytes> metadata;
+    for (const Joined& member : members_) metadata.push_back(member.metadata);
+    assignments = kind_.language.assign(metadata, context_.partitions);
     for (size_t i = 0; i < members_.size(); ++i) {
-      assignments.push_back(encode_assignment(i, members_.size(), context_.partitions.size()));
-    }
-    for (size_t i = 0; i < members_.size(); ++i) {
-      request.assignments.push_back({.member_id = members_[i], .assignment = as_bytes(assignments[i])});
+      request.assignments.push_back({.member_id = members_[i].member_id, .assignment = assignments[i]});
     }
   }
   const auto synced = co_await client_->call<kafka::SyncGroupResponse>(request, kSyncVersion, kCallTimeout);
@@ -158,21 +128,41 @@ Task<bool> GroupMember::sync(bool as_leader) {
     after(synced->error_code);
     co_return false;
   }
-  owned_.clear();
-  for (const size_t number : decode_assignment(synced->assignment)) {
-    const PartitionName& partition = context_.partitions.at(number);
-    context_.history.assigned(claim(), partition);
-    owned_.push_back({partition, Offset(0)});
+  const bool has_lost = take_assignment(synced->assignment);
+  const bool has_offsets = co_await fetch_offsets();
+  co_return has_offsets && !has_lost;
+}
+
+std::vector<PartitionName> GroupMember::kept_partitions() const {
+  std::vector<PartitionName> partitions;
+  if (!kind_.keeps_partitions) return partitions;
+  for (const Owned& owned : owned_) partitions.push_back(owned.partition);
+  return partitions;
+}
+
+bool GroupMember::take_assignment(BytesView assignment) {
+  const std::vector<PartitionName> given = kind_.language.read(assignment, context_.partitions);
+  if (!kind_.keeps_partitions) owned_.clear();
+  const size_t lost = std::erase_if(
+      owned_, [&](const Owned& owned) { return std::ranges::find(given, owned.partition) == given.end(); });
+  for (const PartitionName& partition : given) {
+    if (std::ranges::find(owned_, partition, &Owned::partition) != owned_.end()) continue;
+    context_.history.assigned(claim(generation_), partition);
+    owned_.push_back({partition, std::nullopt});
   }
-  co_return co_await fetch_offsets();
+  return lost > 0;
 }
 
 Task<bool> GroupMember::fetch_offsets() {
   for (Owned& owned : owned_) {
-    const auto known = context_.history.known(claim(), owned.partition);
+    if (owned.next) continue;
+    const auto known = context_.history.known(claim(generation_), owned.partition);
     const auto fetched = co_await client_->call<kafka::OffsetFetchResponse>(fetch_request(group_, owned.partition),
                                                                             kFetchOffsetsVersion, kCallTimeout);
-    if (!fetched || error_of(*fetched) != ErrorCode::none) co_return false;
+    if (!fetched || error_of(*fetched) != ErrorCode::none) {
+      std::erase_if(owned_, [](const Owned& each) { return !each.next; });
+      co_return false;
+    }
     context_.history.fetched(group_, owned.partition, fetched_offset(*fetched), known);
     owned.next = std::max(fetched_offset(*fetched), Offset(0));
   }
@@ -212,7 +202,7 @@ Task<GroupMember::Next> GroupMember::heartbeat() {
 }
 
 Task<GroupMember::Next> GroupMember::commit(Owned& owned, int32_t generation) {
-  const Offset offset = owned.next + static_cast<int64_t>(1 + context_.seams.random.below(10));
+  const Offset offset = *owned.next + static_cast<int64_t>(1 + context_.seams.random.below(10));
   kafka::OffsetCommitRequest request;
   request.group_id = group_;
   request.generation_id_or_member_epoch = generation;
@@ -221,7 +211,7 @@ Task<GroupMember::Next> GroupMember::commit(Owned& owned, int32_t generation) {
   request.topics.push_back({.name = owned.partition.first});
   request.topics.back().partitions.push_back(
       {.partition_index = owned.partition.second, .committed_offset = offset, .committed_metadata = "simulated"});
-  const GroupHistory::Claim claimed{group_, member_id_, generation};
+  const GroupHistory::Claim claimed = claim(generation);
   const auto known = context_.history.known(claimed, owned.partition);
   context_.history.commit_sent(claimed, owned.partition, offset);
   owned.next = offset;  // whatever comes of it, the next one is larger
@@ -249,31 +239,41 @@ GroupMember::Next GroupMember::after(ErrorCode error) {
     case ErrorCode::fenced_instance_id:
       begin_anew();
       return Next::join_again;
+    case ErrorCode::illegal_generation:  // others may have what it had
+      owned_.clear();
+      return Next::join_again;
+    case ErrorCode::not_coordinator:
+    case ErrorCode::coordinator_not_available:
+      client_->close();
+      return Next::reconnect;
     default:
       return Next::join_again;
   }
 }
 
 Task<ErrorCode> GroupMember::check_offsets(GroupContext context, std::string group) {
-  ErrorCode error = ErrorCode::none;
   for (const PartitionName& partition : context.partitions) {
+    ErrorCode error = ErrorCode::network_exception;
     for (int tries = 0; tries < kMaxTries; ++tries) {
       ignore(co_await sleep_until(context.seams.scheduler, context.seams.clock.now() + 100ms));
-      auto client = co_await KafkaClient::connect(context.seams, context.broker);
-      if (!client) continue;
+      const Client client = co_await context.brokers.coordinator(group);
+      if (!client) {
+        error = ErrorCode::coordinator_not_available;
+        continue;
+      }
       const auto known = context.history.known({.group = group, .member = {}}, partition);
-      const auto fetched = co_await (*client)->call<kafka::OffsetFetchResponse>(fetch_request(group, partition),
-                                                                                kFetchOffsetsVersion, kCallTimeout);
-      (*client)->close();
+      const auto fetched = co_await client->call<kafka::OffsetFetchResponse>(fetch_request(group, partition),
+                                                                             kFetchOffsetsVersion, kCallTimeout);
+      client->close();
       if (!fetched) continue;
       error = error_of(*fetched);
       if (error != ErrorCode::none) continue;
       context.history.fetched(group, partition, fetched_offset(*fetched), known);
       break;
     }
-    if (error != ErrorCode::none) break;
+    if (error != ErrorCode::none) co_return error;
   }
-  co_return error;
+  co_return ErrorCode::none;
 }
 
 }  // namespace naru::simulation

@@ -71,6 +71,16 @@ void History::high_watermark(const PartitionName& partition, Offset floor_when_a
   log.high_watermark = std::max(log.high_watermark, offset);
 }
 
+void History::high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked,
+                             Offset offset) {
+  if (offset < floor_when_asked) {
+    violated(fmt::format("{}: the high watermark of leader epoch {} went back from {} to {}", name_of(partition), epoch,
+                         floor_when_asked, offset));
+  }
+  Offset& highest = logs_[partition].of_epochs[epoch];
+  highest = std::max(highest, offset);
+}
+
 void History::power_was_cut() {
   if (promise_ == Promise::until_power_cut) logs_.clear();
 }

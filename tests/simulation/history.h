@@ -46,6 +46,12 @@ class History {
   // less.
   Offset high_watermark_floor(const PartitionName& partition) { return logs_[partition].high_watermark; }
   void high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset);
+  // The same for what a leader says beside records: after an election it may begin with less than the one before has
+  // told, and then it has to say that it does not know wherever that would matter.
+  Offset high_watermark_floor(const PartitionName& partition, LeaderEpoch epoch) {
+    return logs_[partition].of_epochs[epoch];
+  }
+  void high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
   // The same for the start of a log, which nothing may take back.
   Offset log_start_floor(const PartitionName& partition) { return log_starts_[partition]; }
@@ -67,6 +73,7 @@ class History {
     std::map<Offset, std::string> promised;
     std::map<Offset, std::string> observed;
     Offset high_watermark{0};
+    std::map<LeaderEpoch, Offset> of_epochs;  // high watermarks
   };
   struct Origin {
     PartitionName partition;

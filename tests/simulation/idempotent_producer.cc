@@ -31,8 +31,15 @@ Task<void> IdempotentProducer::pause(Duration longest) {
 // Nothing when the run stops first.
 Task<IdempotentProducer::Client> IdempotentProducer::connect() {
   while (!context_.stopping) {
-    auto client = co_await KafkaClient::connect(context_.seams, context_.broker);
-    if (client) co_return *client;
+    if (Client client = co_await context_.brokers.any()) co_return client;
+    co_await pause(300ms);
+  }
+  co_return nullptr;
+}
+
+Task<IdempotentProducer::Client> IdempotentProducer::connect_to_leader(const PartitionName& partition) {
+  while (!context_.stopping) {
+    if (Client client = co_await context_.brokers.leader(partition, nullptr)) co_return client;
     co_await pause(300ms);
   }
   co_return nullptr;
@@ -121,7 +128,7 @@ Task<void> IdempotentProducer::attempt(const PartitionName& partition, Window& w
   std::vector<Client> clients;
   const int connections = context_.seams.random.one_in(4) ? 2 : 1;
   for (int i = 0; i < connections; ++i) {
-    clients.push_back(co_await connect());
+    clients.push_back(co_await connect_to_leader(partition));
     if (!clients.back()) clients.pop_back();
   }
   TaskGroup answers;
@@ -142,8 +149,9 @@ Task<void> IdempotentProducer::attempt(const PartitionName& partition, Window& w
 }
 
 Task<void> IdempotentProducer::send(Client client, const PartitionName& partition, Batch& batch) {
-  kafka::ProduceRequest request{.acks = static_cast<int16_t>(context_.seams.random.one_in(3) ? 1 : -1),
-                                .timeout_ms = 10'000};
+  // What one replica has promised may go with it, and with it the sequence.
+  const bool by_leader_alone = context_.plan.brokers == 1 && context_.seams.random.one_in(3);
+  kafka::ProduceRequest request{.acks = static_cast<int16_t>(by_leader_alone ? 1 : -1), .timeout_ms = 10'000};
   request.topic_data.push_back({.name = partition.first});
   request.topic_data.back().partition_data.push_back({.index = partition.second, .records = batch.bytes});
   const uint64_t cuts = context_.power_cuts;
@@ -155,6 +163,7 @@ Task<void> IdempotentProducer::send(Client client, const PartitionName& partitio
   const auto& result = response->responses.at(0).partition_responses.at(0);
   if (result.error_code != ErrorCode::none) {
     if (!batch.stored) batch.error = result.error_code;
+    if (result.error_code == ErrorCode::not_leader_or_follower) context_.brokers.forget(partition);
     co_return;
   }
   if (cuts != context_.power_cuts && context_.plan.promise != Promise::durable) co_return;

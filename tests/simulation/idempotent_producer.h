@@ -14,6 +14,7 @@
 #include "foundation/bytes.h"
 #include "foundation/ids.h"
 #include "platform/seams.h"
+#include "simulation/broker_directory.h"
 #include "simulation/fault_plan.h"
 #include "simulation/history.h"
 #include "simulation/kafka_client.h"
@@ -23,7 +24,7 @@ namespace naru::simulation {
 // What all producers of a run share.
 struct IdempotenceContext {
   Seams seams;
-  Endpoint broker;
+  BrokerDirectory& brokers;
   const RunPlan& plan;
   History& history;
   std::vector<PartitionName> partitions;
@@ -55,6 +56,7 @@ class IdempotentProducer {
 
   Task<void> pause(Duration longest);
   Task<Client> connect();
+  Task<Client> connect_to_leader(const PartitionName& partition);
   Task<void> get_id();
   Window next_window(const PartitionName& partition);
   // Until every batch is stored; false when the run stops or the producer has to begin anew.

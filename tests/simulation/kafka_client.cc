@@ -4,7 +4,7 @@ namespace naru::simulation {
 
 Task<Result<std::shared_ptr<KafkaClient>>> KafkaClient::connect(Seams seams, Endpoint address) {
   NARU_CO_TRY_ASSIGN(auto stream, co_await seams.transport.connect(address));
-  auto client = std::make_shared<KafkaClient>(seams, std::move(stream));
+  auto client = std::make_shared<KafkaClient>(seams, std::move(address), std::move(stream));
   client->stream_->start(client.get());
   co_return client;
 }

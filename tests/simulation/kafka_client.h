@@ -21,7 +21,8 @@ namespace naru::simulation {
 class KafkaClient final : public StreamObserver, public std::enable_shared_from_this<KafkaClient> {
  public:
   static Task<Result<std::shared_ptr<KafkaClient>>> connect(Seams seams, Endpoint address);
-  KafkaClient(Seams seams, std::unique_ptr<Stream> stream) : seams_(seams), stream_(std::move(stream)) {}
+  KafkaClient(Seams seams, Endpoint address, std::unique_ptr<Stream> stream)
+      : seams_(seams), address_(std::move(address)), stream_(std::move(stream)) {}
   ~KafkaClient() override;
 
   // Sends at once when awaited. What the request points to must live until then.
@@ -49,6 +50,7 @@ class KafkaClient final : public StreamObserver, public std::enable_shared_from_
   // Anything at all.
   void write(Bytes bytes);
 
+  const Endpoint& address() const { return address_; }  // as it was asked for
   bool broken() const { return broken_; }
   void close();
 
@@ -60,6 +62,7 @@ class KafkaClient final : public StreamObserver, public std::enable_shared_from_
   void fail_all(const Status& status);
 
   Seams seams_;
+  const Endpoint address_;
   std::unique_ptr<Stream> stream_;
   FrameReader frames_{100 << 20};
   OutputBuffer output_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/log.h"
 
 namespace naru::simulation {
 namespace {
@@ -13,16 +14,26 @@ Task<void> SimulatedBroker::start() {
   NARU_ASSERT(!running(), "a running broker is started");
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     process_ = node_.start();
-    auto started = co_await Broker::start(process_->seams(), config_);
+    auto started = co_await start_once();
     if (started) {
       broker_ = std::move(*started);
       co_return;
     }
+    log_info("simulation", "{} does not start: {}", node_.host(), started.error().to_string());
     node_.kill();
     remains_.push_back({std::move(process_), nullptr});
     ignore(co_await sleep_until(harness_.scheduler, harness_.clock.now() + 100ms));
   }
   NARU_ASSERT(false, "the broker did not start in {} attempts", kMaxAttempts);
+}
+
+Task<Result<std::unique_ptr<Broker>>> SimulatedBroker::start_once() {
+  if (coordination_ == nullptr) return Broker::start(process_->seams(), config_);
+  return Broker::start(process_->seams(), config_, [this, seams = process_->seams()] { return connect(seams); });
+}
+
+Task<Result<std::unique_ptr<CoordinationStore>>> SimulatedBroker::connect(Seams seams) {
+  co_return coordination_->connect(seams, node_.host(), config_.coordination_session_timeout);
 }
 
 Task<Status> SimulatedBroker::stop_cleanly() {

@@ -6,6 +6,7 @@
 
 #include "async/task_group.h"
 #include "broker/broker.h"
+#include "coordination_store/simulated/simulated_coordination.h"
 #include "platform/simulated/simulated_world.h"
 
 namespace naru::simulation {
@@ -15,8 +16,10 @@ class SimulatedBroker {
   static constexpr uint16_t kPort = 9092;
 
   // `harness` is where waiting happens that must survive the broker.
-  SimulatedBroker(SimulatedNode& node, Seams harness, BrokerConfig config)
-      : node_(node), harness_(harness), config_(std::move(config)) {}
+  // `coordination`: the service of its cluster, which outlives it; none: it is alone, with its own store.
+  SimulatedBroker(SimulatedNode& node, Seams harness, BrokerConfig config,
+                  SimulatedCoordination* coordination = nullptr)
+      : node_(node), harness_(harness), config_(std::move(config)), coordination_(coordination) {}
 
   Endpoint address() const { return {node_.host(), kPort}; }
   SimulatedNode& node() { return node_; }
@@ -40,12 +43,15 @@ class SimulatedBroker {
     std::unique_ptr<Broker> broker;
   };
 
+  Task<Result<std::unique_ptr<Broker>>> start_once();
+  Task<Result<std::unique_ptr<CoordinationStore>>> connect(Seams seams);
   void bury();
   Task<void> come_to_rest(Broker& broker);
 
   SimulatedNode& node_;
   Seams harness_;
   const BrokerConfig config_;
+  SimulatedCoordination* const coordination_;
   std::unique_ptr<SimulatedProcess> process_;
   std::unique_ptr<Broker> broker_;
   std::vector<Remains> remains_;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "simulation/fault_plan.h"
+
 namespace naru::simulation {
 
 struct RunResult {
@@ -18,10 +20,11 @@ struct RunResult {
   size_t repeated_batches = 0;
   size_t group_assignments = 0;
   size_t group_commits = 0;
+  size_t group_conversions = 0;
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };
 
 enum class RunLog : uint8_t { silent, shown };
-RunResult run_seed(uint64_t seed, RunLog log = RunLog::silent);
+RunResult run_seed(uint64_t seed, Shape shape, RunLog log = RunLog::silent);
 
 }  // namespace naru::simulation

@@ -12,8 +12,10 @@ int main(int argc, char** argv) {
   uint64_t seed = 1;
   uint64_t seeds = 0;
   bool verbose = false;
+  bool cluster = false;
   app.add_option("--seed", seed, "The first seed");
   app.add_option("--seeds", seeds, "How many seeds to run; without it one, shown in detail");
+  app.add_flag("--cluster", cluster, "Three to five brokers around a coordination service");
   app.add_flag("--verbose", verbose, "Show the broker's log");
   CLI11_PARSE(app, argc, argv);
 
@@ -21,16 +23,18 @@ int main(int argc, char** argv) {
   uint64_t bad = 0, events = 0, acknowledged = 0, faults = 0;
   for (uint64_t current = seed; current < seed + (one ? 1 : seeds); ++current) {
     const auto result = naru::simulation::run_seed(
-        current, verbose ? naru::simulation::RunLog::shown : naru::simulation::RunLog::silent);
+        current, cluster ? naru::simulation::Shape::cluster : naru::simulation::Shape::single,
+        verbose ? naru::simulation::RunLog::shown : naru::simulation::RunLog::silent);
     events += result.events;
     acknowledged += result.acknowledged;
     faults += static_cast<uint64_t>(result.faults);
     if (one) {
       fmt::print(
           "seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults, {} batches "
-          "repeated, {} partitions assigned in groups, {} offsets committed\n",
+          "repeated, {} partitions assigned in groups, {} offsets committed, {} changes of a group's "
+          "protocol\n",
           current, result.plan, result.events, result.trace_hash, result.acknowledged, result.seen, result.faults,
-          result.repeated_batches, result.group_assignments, result.group_commits);
+          result.repeated_batches, result.group_assignments, result.group_commits, result.group_conversions);
     }
     if (result.refused_logs > 0)
       fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);

@@ -22,6 +22,7 @@
 #include "record_format/record_reader.h"
 #include "simulation/consumer_member.h"
 #include "simulation/idempotent_producer.h"
+#include "simulation/mixed_member.h"
 
 namespace naru::simulation {
 namespace {
@@ -30,8 +31,10 @@ constexpr Duration kCallTimeout = 20s;
 constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
                   kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
+constexpr int16_t kAllInSync = -1;
+constexpr int kTriesWhenHealed = 50;
 constexpr int kMaxTries = 2'000;
-constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group";
+constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group", kMixedGroup = "mixed-group";
 
 std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
   switch (plan.cleanup) {
@@ -44,6 +47,18 @@ std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& 
       return {{"cleanup.policy", "compact"},
               {"segment.ms", std::to_string(plan.segment_ms)},
               {"min.cleanable.dirty.ratio", "0.01"}};
+  }
+  return {};
+}
+
+// A partition without a leader, or with a replica that is not in sync; empty: none.
+std::string not_in_sync(const kafka::MetadataResponse& metadata) {
+  for (const auto& topic : metadata.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (partition.leader_id != kNoBroker && partition.isr_nodes.size() == partition.replica_nodes.size()) continue;
+      return fmt::format("{}-{}, leader {}, {} of {}", topic.name.value_or("?"), partition.partition_index,
+                         partition.leader_id, partition.isr_nodes.size(), partition.replica_nodes.size());
+    }
   }
   return {};
 }
@@ -70,11 +85,19 @@ Task<void> Workload::pause(Duration longest) {
 
 Task<Workload::Client> Workload::connect() {
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    auto client = co_await KafkaClient::connect(seams_, broker_);
-    if (client) co_return *client;
+    if (Client client = co_await brokers_.any()) co_return client;
     co_await pause(300ms);
   }
-  failed("no connection to the broker for a very long time");
+  failed("no connection to a broker for a very long time");
+  co_return nullptr;
+}
+
+Task<Workload::Client> Workload::connect_to_leader(PartitionName partition) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    if (Client client = co_await brokers_.leader(partition, nullptr)) co_return client;
+    co_await pause(300ms);
+  }
+  failed(fmt::format("no leader of {}-{} for a very long time", partition.first, partition.second));
   co_return nullptr;
 }
 
@@ -103,7 +126,9 @@ Task<void> Workload::create_topics() {
       const Client client = co_await connect();
       if (!client) co_return;
       kafka::CreateTopicsRequest request;
-      request.topics.push_back({.name = name, .num_partitions = plan_.partitions, .replication_factor = 1});
+      request.topics.push_back({.name = name,
+                                .num_partitions = plan_.partitions,
+                                .replication_factor = static_cast<int16_t>(plan_.replicas)});
       request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
                                        {.name = "flush.messages", .value = flush_messages}};
       for (const auto& [key, value] : cleanup) request.topics.back().configs.push_back({.name = key, .value = value});
@@ -127,7 +152,8 @@ Task<void> Workload::administrate() {
     if (!client) co_return;
     const std::string name = fmt::format("passing-{}", number);
     kafka::CreateTopicsRequest create;
-    create.topics.push_back({.name = name, .num_partitions = 1, .replication_factor = 1});
+    create.topics.push_back(
+        {.name = name, .num_partitions = 1, .replication_factor = static_cast<int16_t>(plan_.replicas)});
     const auto created = co_await client->call<kafka::CreateTopicsResponse>(create, kCreateTopicsVersion, kCallTimeout);
     if (created && created->topics.at(0).error_code == ErrorCode::none) {
       topics_that_must_exist_.insert(name);
@@ -139,22 +165,25 @@ Task<void> Workload::administrate() {
             co_await client->call<kafka::DeleteTopicsResponse>(remove, kDeleteTopicsVersion, kCallTimeout));
       }
     }
-    if (plan_.cleanup == Cleanup::remove) co_await delete_some_records(client);
     client->close();
+    if (plan_.cleanup == Cleanup::remove) co_await delete_some_records();
   }
 }
 
-Task<void> Workload::delete_some_records(Client client) {
+Task<void> Workload::delete_some_records() {
   const PartitionName partition = random_partition();
+  const Client client = co_await brokers_.leader(partition, nullptr);
+  if (!client) co_return;
   const auto seen = static_cast<uint64_t>(history_.high_watermark_floor(partition).value());
   kafka::DeleteRecordsRequest request{.timeout_ms = 1000};
   request.topics.push_back({.name = partition.first});
   request.topics.back().partitions.push_back(
       {.partition_index = partition.second,
        .offset = seams_.random.one_in(5) ? Offset(-1) : Offset(static_cast<int64_t>(seams_.random.below(seen + 1)))});
-  const Offset floor = history_.log_start_floor(partition);
+  const Offset floor = plan_.brokers == 1 ? history_.log_start_floor(partition) : Offset(0);
   const auto response =
       co_await client->call<kafka::DeleteRecordsResponse>(request, kDeleteRecordsVersion, kCallTimeout);
+  client->close();
   if (!response) co_return;
   const auto& result = response->topics.at(0).partitions.at(0);
   if (result.error_code == ErrorCode::none) history_.log_start(partition, floor, result.low_watermark);
@@ -172,26 +201,27 @@ std::vector<std::string> Workload::new_values(int producer, size_t count) {
 
 Task<void> Workload::produce(int producer) {
   // One partition at a time over one connection: only then is the order of what was sent defined.
+  Client client;
   while (!stopping_) {
-    const Client client = co_await connect();
-    if (!client) co_return;
-    while (!stopping_ && !client->broken()) {
-      const PartitionName partition = random_partition();
-      const int16_t acks = seams_.random.one_in(10) ? 0 : seams_.random.one_in(3) ? 1 : -1;
-      TaskGroup window;
-      const auto batches = 1 + seams_.random.below(static_cast<uint64_t>(plan_.pipeline));
-      for (uint64_t i = 0; i < batches; ++i) window.spawn(produce_batch(client, producer, partition, acks));
-      co_await window.join();
-      co_await pause(50ms);
+    const PartitionName partition = random_partition();
+    client = co_await brokers_.leader(partition, client);
+    if (!client) {
+      co_await pause(200ms);
+      continue;
     }
-    client->close();
-    co_await pause(200ms);
+    const int16_t acks = seams_.random.one_in(10) ? 0 : seams_.random.one_in(3) ? 1 : -1;
+    TaskGroup window;
+    const auto batches = 1 + seams_.random.below(static_cast<uint64_t>(plan_.pipeline));
+    for (uint64_t i = 0; i < batches; ++i) window.spawn(produce_batch(client, producer, partition, acks));
+    co_await window.join();
+    co_await pause(50ms);
   }
+  if (client) client->close();
 }
 
 Task<void> Workload::produce_idempotently(int producer) {
   IdempotentProducer idempotent({.seams = seams_,
-                                 .broker = broker_,
+                                 .brokers = brokers_,
                                  .plan = plan_,
                                  .history = history_,
                                  .partitions = all_partitions(),
@@ -226,9 +256,14 @@ Task<void> Workload::produce_batch(Client client, int producer, PartitionName pa
   }
   const auto& result = response->responses.at(0).partition_responses.at(0);
   last_error_ = result.error_code;
+  if (result.error_code == ErrorCode::not_leader_or_follower) brokers_.forget(partition);
   if (result.error_code == ErrorCode::none) {
+    // What the leader alone has promised may go with it.
+    if (plan_.brokers > 1 && acks != kAllInSync) co_return;
     if (cuts == power_cuts_ || plan_.promise == Promise::durable)
       history_.acknowledged(partition, result.base_offset, values);
+  } else if (result.error_code == ErrorCode::not_leader_or_follower) {
+    // Also told to those whose records are in the log of a leader that is none any more.
   } else if (!describe(result.error_code).maybe_persisted) {
     history_.refused(values);
   }
@@ -267,13 +302,18 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   kafka::FetchRequest request{
       .max_wait_ms = static_cast<int32_t>(seams_.random.below(500)), .min_bytes = 1, .max_bytes = 1 << 20};
   request.topics.push_back({.topic = partition.first});
+  const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
   request.topics.back().partitions.push_back(
       {.partition = partition.second,
+       .current_leader_epoch = epoch,
        .fetch_offset = position,
        .partition_max_bytes = static_cast<int32_t>(1 + seams_.random.below(20'000))});
   const uint64_t cuts = power_cuts_;
-  const Offset floor = history_.high_watermark_floor(partition);
-  const Offset start_floor = history_.log_start_floor(partition);
+  const bool alone = plan_.brokers == 1;
+  const Offset floor =
+      alone ? history_.high_watermark_floor(partition) : history_.high_watermark_floor(partition, epoch);
+  // Replicas remove old records each for itself, so a new leader may still have what the one before has removed.
+  const Offset start_floor = alone ? history_.log_start_floor(partition) : Offset(0);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
@@ -286,37 +326,57 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
     failed(fmt::format("{}-{}: offset {} is out of range, the log ends at {}", partition.first, partition.second,
                        position, result.high_watermark));
   }
-  if (result.error_code != ErrorCode::none) co_return failure(Status(result.error_code));
-  history_.high_watermark(partition, floor, result.high_watermark);
+  if (result.error_code != ErrorCode::none) {
+    brokers_.forget(partition);
+    co_return failure(Status(result.error_code));
+  }
+  if (alone) {
+    history_.high_watermark(partition, floor, result.high_watermark);
+  } else {
+    history_.high_watermark(partition, epoch, floor, result.high_watermark);
+  }
   take_records(partition, result.records.bytes(), position, content);
-  if (position > result.high_watermark) failed("records above the high watermark were returned");
+  // A new leader may not know yet that what this reader has seen is committed.
+  if (!result.records.bytes().empty() && position > result.high_watermark)
+    failed("records above the high watermark were returned");
   co_return static_cast<int>(result.records.size());
 }
 
 Task<void> Workload::consume() {
   std::map<PartitionName, Offset> positions;
+  Client client;
   while (!stopping_) {
-    const Client client = co_await connect();
-    if (!client) co_return;
-    while (!stopping_ && !client->broken()) {
-      const PartitionName partition = random_partition();
-      if (seams_.random.one_in(20)) positions[partition] = history_.log_start_floor(partition);
-      const auto got = co_await fetch_once(client, partition, positions[partition], nullptr);
-      if (!got && got.error() == ErrorCode::offset_out_of_range) {
-        positions[partition] = history_.log_start_floor(partition);
-      }
-      if (!got) co_await pause(100ms);
+    const PartitionName partition = random_partition();
+    client = co_await brokers_.leader(partition, client);
+    if (!client) {
+      co_await pause(200ms);
+      continue;
     }
-    client->close();
-    co_await pause(200ms);
+    if (seams_.random.one_in(20)) positions[partition] = history_.log_start_floor(partition);
+    if (seams_.random.one_in(10)) co_await look_at_the_end(client, partition);
+    const auto got = co_await fetch_once(client, partition, positions[partition], nullptr);
+    if (!got && got.error() == ErrorCode::offset_out_of_range) {
+      positions[partition] = history_.log_start_floor(partition);
+    }
+    if (!got) co_await pause(100ms);
   }
+  if (client) client->close();
+}
+
+// What anybody was told to be the end stays readable, whoever leads.
+Task<void> Workload::look_at_the_end(Client client, PartitionName partition) {
+  const uint64_t cuts = power_cuts_;
+  const Offset floor = history_.high_watermark_floor(partition);
+  const auto end = co_await latest_offset(client, partition);
+  if (!end || (cuts != power_cuts_ && plan_.promise != Promise::durable)) co_return;
+  history_.high_watermark(partition, floor, *end);
 }
 
 // ---- groups
 
 GroupContext Workload::group_context() {
   return {
-      .seams = seams_, .broker = broker_, .history = groups_, .partitions = all_partitions(), .stopping = stopping_};
+      .seams = seams_, .brokers = brokers_, .history = groups_, .partitions = all_partitions(), .stopping = stopping_};
 }
 
 Task<void> Workload::be_in_a_group(int member) {
@@ -324,7 +384,7 @@ Task<void> Workload::be_in_a_group(int member) {
   const int number = member == 1 && seams_.random.one_in(4) ? 0 : member;
   const auto instance =
       member < plan_.static_members ? std::optional(fmt::format("instance-{}", number)) : std::nullopt;
-  GroupMember group_member(group_context(), std::string(kGroup), instance);
+  GroupMember group_member(group_context(), std::string(kGroup), instance, {});
   co_await group_member.run();
 }
 
@@ -334,9 +394,16 @@ Task<void> Workload::be_in_a_consumer_group(int member) {
   co_await consumer_member.run();
 }
 
+Task<void> Workload::be_in_a_mixed_group(int member) {
+  const auto instance = member == 0 ? std::optional<std::string>("instance") : std::nullopt;
+  MixedMember mixed_member(group_context(), std::string(kMixedGroup), instance);
+  co_await mixed_member.run();
+}
+
 Task<void> Workload::check_groups() {
   if (plan_.group_members > 0) co_await check_group(std::string(kGroup));
   if (plan_.consumer_members > 0) co_await check_group(std::string(kConsumerGroup));
+  if (plan_.mixed_members > 0) co_await check_group(std::string(kMixedGroup));
 }
 
 Task<void> Workload::check_group(std::string group) {
@@ -349,13 +416,35 @@ Task<void> Workload::check_group(std::string group) {
 
 // ---- at the end
 
+Task<void> Workload::wait_for_full_isr(Duration limit) {
+  const MonotonicTime deadline = seams_.clock.now() + limit;
+  std::string behind = "nobody answers";
+  while (seams_.clock.now() < deadline) {
+    if (const Client client = co_await brokers_.any()) {
+      kafka::MetadataRequest request{.allow_auto_topic_creation = false};
+      request.topics.reset();
+      const auto metadata = co_await client->call<kafka::MetadataResponse>(request, kMetadataVersion, kCallTimeout);
+      client->close();
+      if (metadata) behind = not_in_sync(*metadata);
+      if (behind.empty()) co_return;
+    }
+    co_await pause(200ms);
+  }
+  failed("not every replica is in sync although everything is healed: " + behind);
+}
+
 Task<void> Workload::check_liveness() {
   for (const PartitionName& partition : all_partitions()) {
     const size_t before = history_.acknowledged_count();
-    const Client client = co_await connect();
-    if (!client) co_return;
-    co_await produce_batch(client, 0, partition, -1);
-    client->close();
+    // The leader may just have changed.
+    for (int tries = 0; tries < kTriesWhenHealed && history_.acknowledged_count() == before; ++tries) {
+      const Client client = co_await connect_to_leader(partition);
+      if (!client) co_return;
+      co_await produce_batch(client, 0, partition, kAllInSync);
+      client->close();
+      if (last_error_ != ErrorCode::not_leader_or_follower) break;
+      co_await pause(200ms);
+    }
     if (history_.acknowledged_count() == before && plan_.faults.io_errors &&
         last_error_ == ErrorCode::kafka_storage_error) {
       refused_logs_.insert(partition);
@@ -369,7 +458,9 @@ Task<void> Workload::check_liveness() {
 Task<Result<Offset>> Workload::latest_offset(Client client, const PartitionName& partition) {
   kafka::ListOffsetsRequest request;
   request.topics.push_back({.name = partition.first});
-  request.topics.back().partitions.push_back({.partition_index = partition.second, .timestamp = -1});
+  request.topics.back().partitions.push_back({.partition_index = partition.second,
+                                              .current_leader_epoch = brokers_.known_leader(partition).epoch,
+                                              .timestamp = -1});
   const auto response = co_await client->call<kafka::ListOffsetsResponse>(request, kListOffsetsVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   const auto& result = response->topics.at(0).partitions.at(0);
@@ -378,25 +469,42 @@ Task<Result<Offset>> Workload::latest_offset(Client client, const PartitionName&
 }
 
 Task<void> Workload::read_partition(PartitionName partition) {
-  const Client client = co_await connect();
-  if (!client) co_return;
-  const auto end = co_await latest_offset(client, partition);
-  if (!end) co_return failed(fmt::format("{}-{}: {}", partition.first, partition.second, end.error().to_string()));
   std::vector<std::pair<Offset, std::string>> content;
   Offset start = history_.log_start_floor(partition);
-  for (Offset position = start; position < *end;) {
-    const auto got = co_await fetch_once(client, partition, position, &content);
-    if (!got && got.error() == ErrorCode::offset_out_of_range && position < history_.log_start_floor(partition)) {
-      // Retention was faster than this reader.
-      content.clear();
-      position = start = history_.log_start_floor(partition);
-    } else if (!got || *got == 0) {
-      failed(fmt::format("{}-{}: nothing to read at {} although the log ends at {}", partition.first, partition.second,
-                         position, *end));
+  Offset position = start;
+  std::optional<Offset> end;
+  ErrorCode error = ErrorCode::none;
+  Client client;
+  // The leader may just have changed.
+  for (int tries = 0; tries < kTriesWhenHealed && (!end || position < *end); ++tries) {
+    client = co_await brokers_.leader(partition, client);
+    if (client && !end) {
+      const auto latest = co_await latest_offset(client, partition);
+      if (latest) end = *latest;
+      error = latest ? ErrorCode::none : latest.error().code();
+    }
+    while (client && end && position < *end) {
+      const auto got = co_await fetch_once(client, partition, position, &content);
+      if (got && *got > 0) continue;
+      error = got ? ErrorCode::none : got.error().code();
+      if (error == ErrorCode::offset_out_of_range && position < history_.log_start_floor(partition)) {
+        // Retention was faster than this reader.
+        content.clear();
+        position = start = history_.log_start_floor(partition);
+        continue;
+      }
       break;
     }
+    if (!end || position < *end) {
+      brokers_.forget(partition);
+      co_await pause(200ms);
+    }
   }
-  client->close();
+  if (client) client->close();
+  if (!end || position < *end) {
+    co_return failed(fmt::format("{}-{}: nothing to read at {} although everything is healed: {}", partition.first,
+                                 partition.second, position, describe(error).name));
+  }
   history_.final_content(partition, start, std::max(start, *end), content);
 }
 

@@ -10,6 +10,7 @@
 
 #include "async/task.h"
 #include "platform/seams.h"
+#include "simulation/broker_directory.h"
 #include "simulation/fault_plan.h"
 #include "simulation/group_member.h"
 #include "simulation/history.h"
@@ -19,8 +20,8 @@ namespace naru::simulation {
 
 class Workload {
  public:
-  Workload(Seams seams, Endpoint broker, const RunPlan& plan, History& history)
-      : seams_(seams), broker_(std::move(broker)), plan_(plan), history_(history) {}
+  Workload(Seams seams, std::vector<Endpoint> brokers, const RunPlan& plan, History& history)
+      : seams_(seams), brokers_(seams, std::move(brokers)), plan_(plan), history_(history) {}
 
   // Creates the topics; tries until the broker says that they exist.
   Task<void> create_topics();
@@ -31,10 +32,12 @@ class Workload {
   Task<void> administrate();
   Task<void> be_in_a_group(int member);
   Task<void> be_in_a_consumer_group(int member);
+  Task<void> be_in_a_mixed_group(int member);
   void stop() { stopping_ = true; }
   void power_was_cut();
 
-  // On a healed broker: everything must work again, and everything promised must be there.
+  // On healed brokers: everything must work again, and everything promised must be there.
+  Task<void> wait_for_full_isr(Duration limit);
   Task<void> check_liveness();
   Task<void> read_everything();
   Task<void> check_groups();
@@ -51,13 +54,15 @@ class Workload {
   using Client = std::shared_ptr<KafkaClient>;
 
   Task<Client> connect();
+  Task<Client> connect_to_leader(PartitionName partition);
   Task<void> pause(Duration longest);
   PartitionName random_partition();
   std::vector<std::string> new_values(int producer, size_t count);
   Task<void> produce_batch(Client client, int producer, PartitionName partition, int16_t acks);
   Task<Result<int>> fetch_once(Client client, PartitionName partition, Offset& position,
                                std::vector<std::pair<Offset, std::string>>* content);
-  Task<void> delete_some_records(Client client);
+  Task<void> look_at_the_end(Client client, PartitionName partition);
+  Task<void> delete_some_records();
   Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition);
   Task<void> read_partition(PartitionName partition);
   void take_records(const PartitionName& partition, BytesView records, Offset& position,
@@ -68,7 +73,7 @@ class Workload {
   void failed(std::string sentence);
 
   Seams seams_;
-  const Endpoint broker_;
+  BrokerDirectory brokers_;
   const RunPlan& plan_;
   History& history_;
   bool stopping_ = false;

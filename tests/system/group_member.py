@@ -10,12 +10,14 @@ its standard input ends:
     lost TOPIC/PARTITION...
     record TOPIC/PARTITION OFFSET VALUE
     committed TOPIC/PARTITION OFFSET...   only if JSON has "commit.every", a number of records
+    reset TIME TOPIC/PARTITION TEXT       its position is out of range, and JSON has "auto.offset.reset": "error"; it leaves the group
     error TEXT                            a fatal one, after which it ends
 """
 
 import json
 import sys
 import threading
+import time
 
 POLL_S = 0.1
 
@@ -45,6 +47,9 @@ def confluent(bootstrap, group, topics, config, stop):
             continue
         if message.error():
             failed(message.error())
+            if message.error().code() == KafkaError._AUTO_OFFSET_RESET:
+                print("reset", f"{time.monotonic():.3f}", f"{message.topic()}/{message.partition()}", message.error().str(), flush=True)
+                stop.set()
             continue
         print("record", f"{message.topic()}/{message.partition()}", message.offset(), message.value().decode(), flush=True)
         read += 1

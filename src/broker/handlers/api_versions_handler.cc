@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/peers.h"
 #include "kafka_protocol/messages/api_versions_request.h"
 #include "kafka_protocol/messages/api_versions_response.h"
 
@@ -41,7 +42,9 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
     context.connection->set_client_software(
         {std::string(request.client_software_name), std::string(request.client_software_version)});
   }
+  const bool to_broker = context.connection->client_software().name == kPeerSoftware;
   for (const kafka::ApiRow& row : kafka::kApiTable) {
+    if (row.between_brokers && !to_broker) continue;
     response.api_keys.push_back({.api_key = std::to_underlying(row.key),
                                  .min_version = row.min_advertised_version,
                                  .max_version = row.max_version});

@@ -18,13 +18,13 @@ using ConsumerGroupAnswer = DescribeResponse::DescribedGroup;
 constexpr int8_t kClassicMember = 0;
 constexpr int8_t kConsumerMember = 1;
 
-DescribeResponse::Assignment to_assignment(std::vector<DescribedPartitions> partitions) {
-  DescribeResponse::Assignment assignment;
+std::vector<DescribeResponse::TopicPartitions> to_partitions(std::vector<DescribedPartitions> partitions) {
+  std::vector<DescribeResponse::TopicPartitions> topics;
   for (DescribedPartitions& topic : partitions) {
-    assignment.topic_partitions.push_back(
+    topics.push_back(
         {.topic_id = topic.topic_id, .topic_name = std::move(topic.topic), .partitions = std::move(topic.partitions)});
   }
-  return assignment;
+  return topics;
 }
 
 void fill_member(DescribedConsumerMember described, DescribeResponse::Member& member) {
@@ -36,8 +36,8 @@ void fill_member(DescribedConsumerMember described, DescribeResponse::Member& me
   member.client_host = std::move(described.client_host);
   member.subscribed_topic_names = std::move(described.subscribed_topics);
   member.subscribed_topic_regex = std::move(described.subscribed_expression);
-  member.assignment = to_assignment(std::move(described.assignment));
-  member.target_assignment = to_assignment(std::move(described.target));
+  member.assignment.topic_partitions = to_partitions(std::move(described.assignment));
+  member.target_assignment.topic_partitions = to_partitions(std::move(described.target));
   member.member_type = described.is_classic ? kClassicMember : kConsumerMember;
 }
 
@@ -49,17 +49,24 @@ bool sees_topics_of(const BrokerServices& services, const RequestContext& contex
   };
   return std::ranges::all_of(described.members, [&](const DescribedConsumerMember& member) {
     return std::ranges::all_of(member.assignment, sees, &DescribedPartitions::topic) &&
-           std::ranges::all_of(member.target, sees, &DescribedPartitions::topic);
+           std::ranges::all_of(member.target, sees, &DescribedPartitions::topic) &&
+           std::ranges::all_of(member.pending_revocation, sees, &DescribedPartitions::topic);
   });
 }
 
-void fill_group(DescribedConsumerGroup described, ConsumerGroupAnswer& group) {
+void fill_group(DescribedConsumerGroup described, bool include_progress, ConsumerGroupAnswer& group) {
+  if (include_progress) group.naru_state_since_ms = described.state_since;
   group.group_state = std::move(described.state);
   group.group_epoch = described.group_epoch;
   group.assignment_epoch = described.assignment_epoch;
   group.assignor_name = std::move(described.assignor);
-  for (DescribedConsumerMember& member : described.members)
-    fill_member(std::move(member), group.members.emplace_back());
+  for (DescribedConsumerMember& described_member : described.members) {
+    DescribeResponse::Member& member = group.members.emplace_back();
+    if (include_progress) {
+      member.naru_pending_revocation = to_partitions(std::move(described_member.pending_revocation));
+    }
+    fill_member(std::move(described_member), member);
+  }
 }
 
 }  // namespace
@@ -86,7 +93,9 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
       if (group.error_code == ErrorCode::none && !sees_topics_of(services, context, *described)) {
         group.error_code = ErrorCode::topic_authorization_failed;
       }
-      if (group.error_code == ErrorCode::none) fill_group(std::move(*described), group);
+      if (group.error_code == ErrorCode::none) {
+        fill_group(std::move(*described), request.naru_include_progress, group);
+      }
     }
     if (group.error_code != ErrorCode::none) {
       group.error_message = describe(group.error_code).meaning;

@@ -12,12 +12,11 @@
 #include "broker/fetch_sessions.h"
 #include "broker/fetch_targets.h"
 #include "broker/handlers/decode_request.h"
+#include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/fetch_response.h"
 
 namespace naru {
 namespace {
-
-constexpr int16_t kFirstVersionWithReplicaState = 15;
 
 class ParkedFetch final : public FetchWatcher {
  public:
@@ -28,6 +27,7 @@ class ParkedFetch final : public FetchWatcher {
   }
   void state_changed(uint32_t) override { wakeup_.wake(); }
   void log_start_moved(uint32_t) override {}
+  void high_watermark_moved(uint32_t) override {}
   void give_up() { wakeup_.wake(); }
   OneShot<>& woken() { return wakeup_.event(); }
 
@@ -43,10 +43,13 @@ Response refuse(const RequestContext& context, ErrorCode code) {
   return encode_reply(context, response);
 }
 
-bool from_replica(const RequestContext& context, const kafka::FetchRequest& request) {
-  const BrokerId replica =
-      context.version >= kFirstVersionWithReplicaState ? request.replica_state.replica_id : request.replica_id;
-  return replica >= BrokerId(0);
+// Until listeners can tell brokers from clients, whoever fetches as a replica has to name a broker of the cluster, and
+// its present life: what it says decides what is acknowledged.
+bool is_registered(const BrokerServices& services, const FetchingReplica& replica) {
+  if (replica.id == services.config.node_id) return false;
+  const MetadataImagePtr image = services.metadata.current();
+  const BrokerMetadata* broker = image->find_broker(replica.id);
+  return broker != nullptr && broker->epoch == replica.broker_epoch;
 }
 
 size_t count_partitions(const kafka::FetchRequest& request) {
@@ -69,6 +72,8 @@ std::vector<FetchTarget> targets_of(const BrokerServices& services, const Reques
                       .index = wanted.partition,
                       .offset = wanted.fetch_offset,
                       .current_leader_epoch = wanted.current_leader_epoch,
+                      .last_fetched_epoch = wanted.last_fetched_epoch,
+                      .flushed_offset = wanted.flushed_offset,
                       .max_bytes = static_cast<uint32_t>(std::max(wanted.partition_max_bytes, 0))});
       find_partition(services, context, terms, target);
     }
@@ -82,7 +87,9 @@ Task<void> park(const BrokerServices& services, const RequestContext& context, c
   const auto timer = services.scheduler.start_timer(terms.deadline, [parked] { parked->give_up(); });
   {
     const CancelCallback client_gone(context.connection->gone(), [parked] { parked->give_up(); });
-    for (const FetchTarget& target : targets) target.partition->watch(parked, 0, target.view.committed_bytes);
+    for (const FetchTarget& target : targets) {
+      target.partition->watch(parked, 0, target.view.readable_bytes, terms.audience());
+    }
     co_await parked->woken();
   }
   context.times.skip_wait(services.clock.now());
@@ -182,9 +189,10 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
 Task<Response> handle_fetch(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
   kafka::FetchRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  if (from_replica(context, request)) co_return close_connection("a fetch in the name of a broker, from a client");
-
   const FetchTerms terms = terms_of(services, context, request);
+  if (terms.replica && !is_registered(services, *terms.replica)) {
+    co_return close_connection("a fetch in the name of a broker that is not registered");
+  }
   Connection& connection = *context.connection;
   auto session = std::static_pointer_cast<LiveFetchSession>(connection.attachment());
   const bool is_final = request.session_epoch == FetchSession::kFinalEpoch;

@@ -6,7 +6,8 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
 #include "broker/handlers/metadata_words.h"
-#include "cluster_control/controller_shell.h"
+#include "broker/missing_topics.h"
+#include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/find_coordinator_request.h"
 #include "kafka_protocol/messages/find_coordinator_response.h"
@@ -38,7 +39,9 @@ Task<Coordinator> find(const BrokerServices& services, const RequestContext& con
   found.node_id = kNoBroker;
   found.port = -1;
   Status status = problem_with(services, context, key_type, key);
-  if (status.ok()) status = co_await services.groups.make_topic(services.controller);
+  if (status.ok() && services.metadata.current()->find_topic(kOffsetsTopic) == nullptr) {
+    status = (co_await make_missing_topics(services, {std::string(kOffsetsTopic)})).front();
+  }
   if (status.ok()) {
     const MetadataImagePtr image = services.metadata.current();
     const BrokerId id = services.groups.coordinator_of(key);

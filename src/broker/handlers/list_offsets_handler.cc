@@ -17,6 +17,8 @@ constexpr int64_t kEarliestLocal = -4;
 constexpr int64_t kLatestTiered = -5;
 constexpr int64_t kEarliestPendingUpload = -6;
 
+constexpr int16_t kFirstVersionWithOffsetNotAvailable = 5;
+
 int16_t first_version_of(int64_t timestamp) {
   switch (timestamp) {
     case kMaxTimestamp:
@@ -54,6 +56,14 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
   const PartitionView view = co_await hosted.partition->look(wanted.current_leader_epoch);
   if (!view.status.ok()) {
     found.error_code = view.status.code();
+    co_return;
+  }
+  // After an election the high watermark may be lower than what clients have seen before; where the log begins is
+  // known all the same.
+  const bool needs_end = wanted.timestamp >= 0 || wanted.timestamp == kLatest || wanted.timestamp == kMaxTimestamp;
+  if (needs_end && !view.high_watermark_known) {
+    found.error_code = context.version >= kFirstVersionWithOffsetNotAvailable ? ErrorCode::offset_not_available
+                                                                              : ErrorCode::leader_not_available;
     co_return;
   }
   switch (wanted.timestamp) {

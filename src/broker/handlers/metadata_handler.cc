@@ -5,10 +5,10 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
-#include "broker/handlers/undo_topics.h"
-#include "cluster_control/controller_shell.h"
+#include "broker/missing_topics.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
+#include "cluster_control/topic_name.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
 
@@ -82,10 +82,10 @@ Task<void> create_missing(const BrokerServices& services, const RequestContext& 
     names.emplace(*wanted.name);
   }
   if (names.empty()) co_return;
-  auto results = co_await services.controller.auto_create_topics({names.begin(), names.end()});
-  co_await undo_unusable_topics(services, results);
-  for (const CreateTopicResult& result : results) {
-    if (!result.status.ok()) refused.emplace(result.name, result.status.code());
+  const std::vector<std::string> missing(names.begin(), names.end());
+  const std::vector<Status> made = co_await make_missing_topics(services, missing);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (!made[i].ok()) refused.emplace(missing[i], made[i].code());
   }
 }
 

@@ -42,13 +42,20 @@ ResponsePartition no_offset(PartitionIndex index, ErrorCode error) {
   return {.partition_index = index, .committed_offset = kNoOffset, .metadata = "", .error_code = error};
 }
 
-ResponsePartition to_partition(FetchedOffset& fetched) {
-  if (!fetched.committed) return no_offset(fetched.partition.partition, fetched.error);
+// Not if it was committed for a former topic of the same name: the group has read nothing of today's.
+bool is_of_today(const CommittedOffset& committed, const TopicMetadata* topic) {
+  return topic == nullptr || committed.belongs_to(topic->id);
+}
+
+ResponsePartition to_partition(FetchedOffset& fetched, const TopicMetadata* topic) {
+  if (!fetched.committed || !is_of_today(*fetched.committed, topic)) {
+    return no_offset(fetched.partition.partition, ErrorCode::none);
+  }
   return {.partition_index = fetched.partition.partition,
           .committed_offset = fetched.committed->offset,
           .committed_leader_epoch = fetched.committed->leader_epoch,
           .metadata = std::move(fetched.committed->metadata),
-          .error_code = fetched.error};
+          .error_code = ErrorCode::none};
 }
 
 // One request for the coordinator, and where its answers belong.
@@ -66,12 +73,11 @@ ErrorCode problem_with(const BrokerServices& services, const RequestContext& con
 }
 
 Question prepare(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-                 const RequestGroup& wanted, bool require_stable, ResponseGroup& group) {
+                 const RequestGroup& wanted, ResponseGroup& group) {
   Question question{.fetch = {.group_id = std::string(wanted.group_id),
                               .member_id = to_owned(wanted.member_id),
                               .member_epoch = wanted.member_epoch,
-                              .partitions = std::nullopt,
-                              .require_stable = require_stable},
+                              .partitions = std::nullopt},
                     .places = {}};
   if (!wanted.topics) return question;
   question.fetch.partitions.emplace();
@@ -105,12 +111,13 @@ void fill_all(const BrokerServices& services, const RequestContext& context, con
     if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) continue;
     const TopicMetadata* topic = image.find_topic(name);
     if (context.version >= kFirstVersionWithTopicIds && topic == nullptr) continue;
+    if (!is_of_today(*fetched.committed, topic)) continue;
     if (group.topics.empty() || group.topics.back().name != name) {
       ResponseTopic& answered = group.topics.emplace_back();
       answered.name = name;
       if (topic != nullptr) answered.topic_id = topic->id;
     }
-    group.topics.back().partitions.push_back(to_partition(fetched));
+    group.topics.back().partitions.push_back(to_partition(fetched, topic));
   }
 }
 
@@ -123,11 +130,11 @@ void fill_error(ErrorCode error, ResponseGroup& group) {
 }
 
 Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestContext& context,
-                                const RequestGroup& wanted, bool require_stable) {
+                                const RequestGroup& wanted) {
   ResponseGroup group;
   group.group_id = wanted.group_id;
   const MetadataImagePtr image = services.metadata.current();
-  Question question = prepare(services, context, *image, wanted, require_stable, group);
+  Question question = prepare(services, context, *image, wanted, group);
   const ErrorCode refused = group_access(services, context, Operation::describe, wanted.group_id);
   if (refused != ErrorCode::none) {
     fill_error(refused, group);
@@ -147,7 +154,8 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
   } else {
     for (size_t i = 0; i < question.places.size(); ++i) {
       const auto [topic, partition] = question.places[i];
-      group.topics[topic].partitions[partition] = to_partition(answer->offsets[i]);
+      group.topics[topic].partitions[partition] =
+          to_partition(answer->offsets[i], image->find_topic(answer->offsets[i].partition.topic));
     }
   }
   co_return group;
@@ -180,7 +188,7 @@ Task<Response> handle_offset_fetch(const BrokerServices& services, const Request
   std::set<std::string_view> answered;
   for (const RequestGroup& group : wanted) {
     if (!answered.insert(group.group_id).second) continue;
-    response.groups.push_back(co_await fetch_group(services, context, group, request.require_stable));
+    response.groups.push_back(co_await fetch_group(services, context, group));
   }
   if (context.version < kFirstVersionWithSeveralGroups) {
     fill_old_response(std::move(response.groups.front()), response);

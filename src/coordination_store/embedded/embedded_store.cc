@@ -99,10 +99,13 @@ Task<Session> EmbeddedStore::session() {
 Task<Status> EmbeddedStore::close() {
   OneShot<> closed;
   strand_.run([this, &closed] {
-    NARU_ASSERT(closed_ == nullptr, "a coordination store is closed twice");
+    NARU_ASSERT(closed_ == nullptr, "a coordination store is closed twice at once");
     closing_ = true;
-    closed_ = &closed;
-    if (!worker_busy_) closed.set();
+    if (worker_busy_) {
+      closed_ = &closed;
+    } else {
+      closed.set();
+    }
   });
   co_await closed;
   co_return offline_;
@@ -274,7 +277,7 @@ void EmbeddedStore::on_worker_free(const Status& status, const Status& room_made
   if (!status.ok()) go_offline(status);
   answer_waiting_transactions(room_made);
   start_job();
-  if (!worker_busy_ && closed_ != nullptr) closed_->set();
+  if (!worker_busy_ && closed_ != nullptr) std::exchange(closed_, nullptr)->set();
 }
 
 void EmbeddedStore::go_offline(const Status& reason) {

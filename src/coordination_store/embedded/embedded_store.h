@@ -56,7 +56,7 @@ class EmbeddedStore final : public CoordinationStore {
   Task<Session> session() override;
 
   // Refuses new transactions, waits for the running ones, and says why the store is offline if it is.
-  Task<Status> close();
+  Task<Status> close() override;
 
  private:
   using Versions = std::vector<KeyVersion>;

@@ -88,6 +88,17 @@ TEST(EmbeddedStore, TransactionsThatArriveTogetherShareASync) {
   backend.disk().set_trace(nullptr);
 }
 
+TEST(EmbeddedStore, ManyChangesAreOneEventAndThereIsNoneForNothing) {
+  EmbeddedBackend backend;
+  const auto watch = backend.store().watch("key");
+  CancelSource source;
+  source.cancel();
+  EXPECT_EQ(backend.run(watch->next(source.token())).code(), ErrorCode::cancelled);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(backend.run(backend.store().commit({.puts = {text_put("key", "1")}})));
+  EXPECT_TRUE(backend.run(watch->next({})).ok());
+  EXPECT_EQ(backend.run(watch->next(source.token())).code(), ErrorCode::cancelled);
+}
+
 TEST(EmbeddedStore, AReadWaitsUntilWhatItSawIsDurable) {
   EmbeddedBackend backend;
   struct Reader {

@@ -33,6 +33,7 @@ class FaultInjectingStore final : public CoordinationStore {
   Task<Result<std::vector<KeyVersion>>> commit(Transaction transaction) override;
   std::unique_ptr<Watch> watch(std::string subject) override { return store_.watch(std::move(subject)); }
   Task<Session> session() override { return store_.session(); }
+  Task<Status> close() override { return store_.close(); }
 
  private:
   bool strikes(uint64_t one_in);

@@ -42,7 +42,25 @@ void SimulatedEventQueue::forget_everything() {
   }
 }
 
+void SimulatedEventQueue::hold_back_paused() {
+  while (!paused_until_.empty() && !events_.empty()) {
+    const auto first = events_.begin();
+    const auto paused = paused_until_.find(first->second.owner);
+    if (paused == paused_until_.end()) return;
+    const auto [at, id] = first->first;
+    if (at >= paused->second) {
+      paused_until_.erase(paused);
+      return;
+    }
+    auto event = events_.extract(first);
+    event.key().first = paused->second;
+    times_[id] = paused->second;
+    events_.insert(std::move(event));
+  }
+}
+
 bool SimulatedEventQueue::step() {
+  hold_back_paused();
   if (events_.empty()) return false;
   auto event = events_.extract(events_.begin());
   const auto [at, id] = event.key();
@@ -55,7 +73,8 @@ bool SimulatedEventQueue::step() {
   return true;
 }
 
-std::optional<MonotonicTime> SimulatedEventQueue::next_event() const {
+std::optional<MonotonicTime> SimulatedEventQueue::next_event() {
+  hold_back_paused();
   if (events_.empty()) return std::nullopt;
   return events_.begin()->first.first;
 }

@@ -29,9 +29,12 @@ class SimulatedEventQueue {
   void forget(Owner owner);
   void forget_everything();
 
+  // Nothing of this owner runs before `until`: a process that is stopped, a virtual machine that is moved.
+  void pause(Owner owner, MonotonicTime until) { paused_until_[owner] = until; }
+
   // Moves time to the earliest event and runs it; false if there is none.
   bool step();
-  std::optional<MonotonicTime> next_event() const;
+  std::optional<MonotonicTime> next_event();
   // Lets time pass up to `moment`; no event may be due before it.
   void advance_to(MonotonicTime moment);
 
@@ -45,11 +48,15 @@ class SimulatedEventQueue {
     UniqueFunction<void()> work;
   };
 
+  // Moves the earliest events behind the pauses that hold them back.
+  void hold_back_paused();
+
   MonotonicTime now_{1000s};
   EventId next_id_ = 1;
   uint64_t events_run_ = 0;
   std::map<Key, Event> events_;
   std::map<EventId, MonotonicTime> times_;
+  std::map<Owner, MonotonicTime> paused_until_;
   TraceHash trace_;
 };
 

@@ -100,6 +100,11 @@ SimulatedProcess::~SimulatedProcess() {
   if (alive_) node_.kill();
 }
 
+void SimulatedProcess::pause(Duration length) {
+  SimulatedEventQueue& queue = network_.queue();
+  queue.pause(scheduler_.owner(), queue.now() + length);
+}
+
 Seams SimulatedProcess::seams() {
   return {node_.clock(), random_, *files_, *transport_, scheduler_};
 }

@@ -29,6 +29,8 @@ class SimulatedProcess {
   Seams seams();
   SimulatedScheduler& scheduler() { return scheduler_; }
   bool is_alive() const { return alive_; }
+  // Nothing of it runs for a while; the world around it goes on.
+  void pause(Duration length);
 
  private:
   friend class SimulatedNode;

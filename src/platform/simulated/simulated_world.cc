@@ -1,5 +1,6 @@
 #include "platform/simulated/simulated_world.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "async/task_group.h"
@@ -49,6 +50,13 @@ SimulatedWorld::~SimulatedWorld() {
 
 SimulatedNode& SimulatedWorld::add_node(std::string host) {
   return *nodes_.emplace_back(std::make_unique<SimulatedNode>(*this, std::move(host)));
+}
+
+SimulatedNode& SimulatedWorld::node(std::string_view host) {
+  const auto found =
+      std::ranges::find(nodes_, host, [](const auto& node) -> const std::string& { return node->host(); });
+  NARU_ASSERT(found != nodes_.end(), "there is no machine named {}", host);
+  return **found;
 }
 
 void SimulatedWorld::run_for(Duration duration) {

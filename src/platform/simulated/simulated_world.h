@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "async/task.h"
@@ -33,6 +34,8 @@ class SimulatedNode {
   void crash(Unsynced unsynced = Unsynced::mixed);
 
   bool is_running() const { return running_ != nullptr; }
+  // The process that is alive, or null.
+  SimulatedProcess* running() const { return running_; }
   const std::string& host() const { return host_; }
   SimulatedFileSystem& disk() { return disk_; }
   SimulatedClock& clock() { return clock_; }
@@ -55,6 +58,8 @@ class SimulatedWorld {
   SimulatedWorld& operator=(const SimulatedWorld&) = delete;
 
   SimulatedNode& add_node(std::string host);
+  // The machine must exist.
+  SimulatedNode& node(std::string_view host);
 
   MonotonicTime now() const { return queue_.now(); }
   bool step() { return queue_.step(); }

@@ -1,0 +1,130 @@
+#include "broker/cluster_membership.h"
+
+#include <algorithm>
+
+#include "foundation/log.h"
+
+namespace naru {
+namespace {
+
+constexpr Duration kJoinPatience = 60s;
+constexpr Duration kHandOverPatience = 10s;
+constexpr Duration kHandOverLook = 20ms;
+
+}  // namespace
+
+ClusterMembership::ClusterMembership(Parts parts)
+    : parts_(parts),
+      peers_(parts.seams, parts.config.node_id),
+      controller_(parts.controller, peers_, parts.config.node_id),
+      isr_sender_(parts.seams, controller_, parts.metadata),
+      fetchers_(
+          parts.seams, parts.config.replication, parts.config.node_id,
+          [&controller = parts.controller] { return controller.broker_epoch(); }, parts.metrics),
+      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id) {}
+
+bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
+  const BrokerId self = parts_.config.node_id;
+  const BrokerMetadata* registered = image.find_broker(self);
+  return registered != nullptr && registered->epoch == parts_.controller.broker_epoch() && image.is_settled(self);
+}
+
+Task<Status> ClusterMembership::join() {
+  poller_.start();
+  background_.spawn(check_followers_from_time_to_time());
+  bool too_late = false;
+  const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience, [this, &too_late] {
+    too_late = true;
+    has_roles_.wake();
+  });
+  co_await has_roles_.event();
+  parts_.seams.scheduler.cancel_timer(timer);
+  if (!too_late) co_return Status();
+  const auto controller = controller_.elsewhere();
+  if (!controller) co_return error(ErrorCode::request_timed_out, "no broker became controller: the log says why");
+  co_return error(
+      ErrorCode::request_timed_out,
+      "the controller, broker {} at {}, does not say what this broker has to do: is it reachable from here?",
+      controller->id, controller->address.to_string());
+}
+
+void ClusterMembership::follow(const MetadataImage& image) {
+  if (!may_take_roles(image)) return;
+  const BrokerId self = parts_.config.node_id;
+  std::vector<FollowedPartition> followed;
+  for (const TopicMetadataPtr& topic : image.topics()) {
+    for (const PartitionStatePtr& state : topic->partitions) {
+      if (state->leader == self || state->leader == kNoBroker) continue;
+      if (std::ranges::find(state->replicas, self) == state->replicas.end()) continue;
+      const BrokerMetadata* leader = image.find_broker(state->leader);
+      HostedPartition hosted = parts_.hosted.find(topic->id, state->index);
+      if (!hosted || leader == nullptr || leader->listeners.empty()) continue;
+      followed.push_back({.partition = std::move(hosted.partition),
+                          .leader = state->leader,
+                          .leader_broker_epoch = leader->epoch,
+                          .leader_address = {leader->listeners.front().host, leader->listeners.front().port},
+                          .leader_epoch = state->leader_epoch});
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!stopped_) fetchers_.follow(std::move(followed));
+  }
+  has_roles_.wake();
+}
+
+Task<void> ClusterMembership::check_followers_from_time_to_time() {
+  const CancelToken stopped = background_.token();
+  const Duration interval = parts_.config.replication.lag_time_max / 2;
+  for (;;) {
+    const Status slept = co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + interval, stopped);
+    if (!slept.ok()) co_return;
+    for (const auto& partition : parts_.hosted.all()) partition->check_followers();
+  }
+}
+
+size_t ClusterMembership::led_with_others() const {
+  const MetadataImagePtr image = parts_.metadata.current();
+  const BrokerId self = parts_.config.node_id;
+  size_t led = 0;
+  for (const TopicMetadataPtr& topic : image->topics()) {
+    led += static_cast<size_t>(std::ranges::count_if(topic->partitions, [self](const PartitionStatePtr& state) {
+      return state->leader == self && state->isr.size() > 1;
+    }));
+  }
+  return led;
+}
+
+Task<void> ClusterMembership::hand_over() {
+  if (parts_.metadata.current()->brokers().size() <= 1) co_return;
+  const MonotonicTime deadline = parts_.seams.clock.now() + kHandOverPatience;
+  const auto still_led = co_await controller_.announce_stop();
+  if (!still_led) {
+    log_warn("broker", "the controller does not know that this broker stops, others will notice: {}",
+             still_led.error().to_string());
+    co_return;
+  }
+  co_await wait_until_nothing_is_led(deadline);
+}
+
+// The controller has decided; this broker has to hear of it.
+Task<void> ClusterMembership::wait_until_nothing_is_led(MonotonicTime deadline) {
+  while (led_with_others() > 0 && parts_.seams.clock.now() < deadline) {
+    ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
+  }
+}
+
+Task<void> ClusterMembership::stop() {
+  background_.cancel();
+  co_await background_.join();
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+  }
+  co_await fetchers_.stop();
+  co_await peers_.stop();
+  co_await poller_.stop();
+  co_await isr_sender_.stop();
+}
+
+}  // namespace naru

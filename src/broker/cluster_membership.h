@@ -1,0 +1,71 @@
+// What ties this broker to the others: connections to them, the way to the controller, the metadata it publishes, and
+// what leaders and followers have to say to each other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "async/task.h"
+#include "async/wakeup.h"
+#include "broker/controller_link.h"
+#include "broker/hosted_partitions.h"
+#include "broker/isr_sender.h"
+#include "broker/metadata_poller.h"
+#include "broker/peers.h"
+#include "broker/replica_fetchers.h"
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/metadata_publisher.h"
+#include "configuration/broker_config.h"
+#include "observability/metrics_registry.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+// Thread-safe. Everything it is made of outlives it.
+class ClusterMembership {
+ public:
+  struct Parts {
+    Seams seams;
+    const BrokerConfig& config;
+    ControllerShell& controller;
+    MetadataPublisher& metadata;
+    const HostedPartitions& hosted;
+    MetricsRegistry& metrics;
+  };
+  explicit ClusterMembership(Parts parts);
+
+  ControllerLink& controller() { return controller_; }
+  IsrProposals& isr_proposals() { return isr_sender_; }
+
+  // Whether this broker may lead and follow as the image says: not before the controller has acted on its registration,
+  // because an earlier life of it may be what the image means.
+  bool may_take_roles(const MetadataImage& image) const;
+  // Follows where others lead. After the partitions have their roles.
+  void follow(const MetadataImage& image);
+
+  // Once, when the controller of this process was started: returns when the partitions have their roles.
+  Task<Status> join();
+  // Before anything is stopped: others take over what this broker leads, as far as there are others.
+  Task<void> hand_over();
+  // Before the controller of this process is stopped.
+  Task<void> stop();
+
+ private:
+  Task<void> check_followers_from_time_to_time();
+  Task<void> wait_until_nothing_is_led(MonotonicTime deadline);
+  size_t led_with_others() const;
+
+  Parts parts_;
+  Peers peers_;
+  ControllerLink controller_;
+  IsrSender isr_sender_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+  ReplicaFetchers fetchers_;  // not after stopped_
+  MetadataPoller poller_;
+  Wakeup has_roles_;
+  TaskGroup background_;
+};
+
+}  // namespace naru

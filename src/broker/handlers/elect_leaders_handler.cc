@@ -1,0 +1,65 @@
+// ElectLeaders: the preferred replica leads again, or somebody does where nobody may.
+#include <set>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/metadata_words.h"
+#include "cluster_control/controller_shell.h"
+#include "cluster_control/elect_leaders.h"
+#include "kafka_protocol/messages/elect_leaders_request.h"
+#include "kafka_protocol/messages/elect_leaders_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithType = 1;
+
+std::optional<ElectionType> type_of(const RequestContext& context, const kafka::ElectLeadersRequest& request) {
+  if (context.version < kFirstVersionWithType) return ElectionType::preferred;
+  switch (request.election_type) {
+    case std::to_underlying(ElectionType::preferred):
+      return ElectionType::preferred;
+    case std::to_underlying(ElectionType::unclean):
+      return ElectionType::unclean;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Task<Response> handle_elect_leaders(const BrokerServices& services, const RequestContext& context,
+                                    kafka::WireReader& reader) {
+  kafka::ElectLeadersRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::ElectLeadersResponse response;
+  const auto type = type_of(context, request);
+  if (!services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource)) {
+    response.error_code = ErrorCode::cluster_authorization_failed;
+  } else if (!type) {
+    response.error_code = ErrorCode::invalid_request;
+  }
+  if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
+
+  std::optional<std::vector<TopicPartition>> wanted;  // none: all
+  if (request.topic_partitions) {
+    std::set<TopicPartition> distinct;
+    for (const auto& topic : *request.topic_partitions) {
+      for (const PartitionIndex index : topic.partitions) distinct.insert({std::string(topic.topic), index});
+    }
+    wanted.emplace(distinct.begin(), distinct.end());
+  }
+  for (const ElectLeadersResult& result : co_await services.controller.elect_leaders(*type, std::move(wanted))) {
+    if (response.replica_election_results.empty() || response.replica_election_results.back().topic != result.topic) {
+      response.replica_election_results.push_back({.topic = result.topic});
+    }
+    auto& partition = response.replica_election_results.back().partition_result.emplace_back();
+    partition.partition_id = result.index;
+    partition.error_code = result.status.code();
+    if (!result.status.ok()) partition.error_message = error_text(result.status);
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,83 @@
+#include "broker/isr_sender.h"
+
+namespace naru {
+namespace {
+
+// A member of which the leader has not heard, or the leader itself, stays a member in the epoch of its registration: if
+// that is a new one, the controller has already decided whether it may.
+int64_t epoch_of(const IsrProposal::Member& member, const MetadataImage& image) {
+  const BrokerMetadata* broker = image.find_broker(member.id);
+  return member.broker_epoch == -1 && broker != nullptr ? broker->epoch : member.broker_epoch;
+}
+
+IsrChange change_of(const Partition& partition, const IsrProposal& proposal, const MetadataImage& image) {
+  IsrChange change{.topic_id = partition.identity().topic_id,
+                   .index = partition.identity().index,
+                   .leader_epoch = proposal.leader_epoch,
+                   .partition_epoch = proposal.partition_epoch};
+  for (const IsrProposal::Member& member : proposal.isr) change.isr.push_back({member.id, epoch_of(member, image)});
+  return change;
+}
+
+IsrAnswer answer_of(const AlterPartitionResult& result) {
+  using Verdict = IsrAnswer::Verdict;
+  if (result.status.ok()) {
+    return {.verdict = Verdict::committed, .partition_epoch = result.now.partition_epoch, .isr = result.now.isr};
+  }
+  switch (result.status.code()) {
+    case ErrorCode::invalid_update_version:
+    case ErrorCode::fenced_leader_epoch:
+    case ErrorCode::unknown_topic_id:
+      return {.verdict = Verdict::overtaken};
+    case ErrorCode::ineligible_replica:
+    case ErrorCode::invalid_request:
+      return {.verdict = Verdict::refused};
+    default:
+      return {.verdict = Verdict::unknown};
+  }
+}
+
+}  // namespace
+
+void IsrSender::propose(std::shared_ptr<Partition> partition, IsrProposal proposal) {
+  const std::scoped_lock lock(mutex_);
+  if (stopped_) return;
+  waiting_.push_back({std::move(partition), std::move(proposal)});
+  if (!std::exchange(sending_, true)) tasks_.spawn(send_all());
+}
+
+Task<void> IsrSender::send_all() {
+  co_await to_loop(seams_.scheduler);  // out of the partition's strand, and of the lock
+  for (;;) {
+    std::vector<Asked> asked = take();
+    if (asked.empty()) co_return;
+    co_await send(std::move(asked));
+  }
+}
+
+std::vector<IsrSender::Asked> IsrSender::take() {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) sending_ = false;
+  return std::exchange(waiting_, {});
+}
+
+Task<void> IsrSender::send(std::vector<Asked> asked) {
+  std::vector<IsrChange> changes;
+  const MetadataImagePtr image = metadata_.current();
+  for (const Asked& one : asked) changes.push_back(change_of(*one.partition, one.proposal, *image));
+  const auto results = co_await controller_.alter_partitions(std::move(changes));
+  for (size_t i = 0; i < asked.size(); ++i) {
+    asked[i].partition->proposal_answered(asked[i].proposal, results ? answer_of((*results)[i]) : IsrAnswer());
+  }
+}
+
+Task<void> IsrSender::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+    waiting_.clear();
+  }
+  return tasks_.join();
+}
+
+}  // namespace naru

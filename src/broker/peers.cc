@@ -1,0 +1,75 @@
+#include "broker/peers.h"
+
+namespace naru {
+namespace {
+
+constexpr Duration kOpenTimeout = 5s;
+
+}  // namespace
+
+Peers::Slot& Peers::slot_of(BrokerId id, PeerUse use) {
+  const std::scoped_lock lock(mutex_);
+  return slots_[{id, use}];
+}
+
+// The connection of the slot, if it can be used; then this is its loop.
+Task<Peers::Connection> Peers::usable(const Slot& slot, const Endpoint& address) {
+  Connection connection;
+  {
+    const std::scoped_lock lock(mutex_);
+    connection = slot.connection;
+  }
+  if (!connection) co_return nullptr;
+  co_await connection->to_its_loop();
+  if (!connection->broken() && connection->address() != address) connection->close();  // the broker has moved
+  co_return connection->broken() ? nullptr : connection;
+}
+
+Task<Result<Peers::Connection>> Peers::connect(Peer peer, PeerUse use) {
+  Slot& slot = slot_of(peer.id, use);
+  if (auto connection = co_await usable(slot, peer.address)) co_return connection;
+  auto turn = co_await slot.opening.enter();
+  if (!turn) co_return failure(turn.error());
+  if (auto connection = co_await usable(slot, peer.address)) co_return connection;  // somebody was faster
+
+  co_await to_loop(seams_.scheduler);
+  NARU_CO_TRY_ASSIGN(Connection opened,
+                     co_await client::BrokerConnection::open(seams_, std::move(peer.address),
+                                                             {.client_id = fmt::format("broker-{}", self_),
+                                                              .software_name = std::string(kPeerSoftware),
+                                                              .request_timeout = kOpenTimeout}));
+  co_await opened->to_its_loop();
+  bool stopped = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped = stopped_;
+    if (!stopped) slot.connection = opened;
+  }
+  if (stopped) {
+    opened->close();
+    co_return failure(ErrorCode::shutting_down, "the broker is stopping");
+  }
+  co_return opened;
+}
+
+Task<Result<Bytes>> Peers::forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout) {
+  NARU_CO_TRY_ASSIGN(const auto connection, co_await connect(std::move(peer), PeerUse::requests));
+  co_return co_await connection->forward(std::move(request), api, timeout);
+}
+
+Task<void> Peers::stop() {
+  std::vector<Connection> open;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+    for (auto& [name, slot] : slots_) {
+      if (slot.connection) open.push_back(std::move(slot.connection));
+    }
+  }
+  for (const Connection& connection : open) {
+    co_await connection->to_its_loop();
+    connection->close();
+  }
+}
+
+}  // namespace naru

@@ -1,0 +1,66 @@
+// Connections of this broker to the others, opened when they are needed and kept.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "async/task.h"
+#include "client/broker_connection.h"
+#include "cluster_control/turnstile.h"
+#include "foundation/ids.h"
+#include "platform/seams.h"
+
+namespace naru {
+
+// What brokers call themselves in ApiVersions: only they are told of the APIs between brokers.
+inline constexpr std::string_view kPeerSoftware = "naru-broker";
+
+// A request that waits holds back every answer behind it, so what waits has a connection of its own.
+enum class PeerUse : uint8_t { requests, metadata };
+
+struct Peer {
+  BrokerId id;
+  Endpoint address;
+};
+
+// Thread-safe. Outlives its tasks.
+class Peers {
+ public:
+  Peers(Seams seams, BrokerId self) : seams_(seams), self_(self) {}
+
+  // network_exception: no connection, or no answer; the outcome is unknown. The coroutine goes on on a loop.
+  template <class Response, class Request>
+  Task<Result<Response>> call(Peer peer, PeerUse use, Request request, Duration timeout) {
+    NARU_CO_TRY_ASSIGN(const auto connection, co_await connect(std::move(peer), use));
+    co_return co_await connection->template call<Response>(request, timeout);
+  }
+  // Passes a request on as it is; yields the whole frame of the answer.
+  Task<Result<Bytes>> forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout);
+
+  // Everything that waits fails, and every later call.
+  Task<void> stop();
+
+ private:
+  using Connection = std::shared_ptr<client::BrokerConnection>;
+  struct Slot {
+    Turnstile opening{kMaxWaiting};
+    Connection connection;  // guarded by the mutex
+  };
+  static constexpr size_t kMaxWaiting = 10'000;
+
+  // The coroutine goes on on the connection's loop.
+  Task<Result<Connection>> connect(Peer peer, PeerUse use);
+  Slot& slot_of(BrokerId id, PeerUse use);
+  Task<Connection> usable(const Slot& slot, const Endpoint& address);
+
+  Seams seams_;
+  const BrokerId self_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+  std::map<std::pair<BrokerId, PeerUse>, Slot> slots_;  // never removed: as many as there were brokers
+};
+
+}  // namespace naru

@@ -1,0 +1,265 @@
+// A broker that follows partitions of a leader which says what the test wants; what it serves comes from real logs.
+#include "broker/replica_fetchers.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "client/fake_broker_testing.h"
+#include "log_storage/file_sync_service.h"
+#include "log_storage/partition_folder.h"
+#include "platform/simulated/simulated_world.h"
+#include "record_format/batch_builder.h"
+
+namespace naru {
+namespace {
+
+constexpr uint16_t kLeaderPort = 9092;
+constexpr int64_t kFollowerEpoch = 55;
+using Request = client::FakeBroker::Request;
+
+// One side: partitions of one topic each on a disk.
+class Side {
+ public:
+  Side(SimulatedWorld& world, const std::string& name, int32_t id)
+      : id_(id), node_(world.add_node(name)), process_(node_.start()), durability_(process_->seams().scheduler) {}
+
+  std::shared_ptr<Partition> make(int number) {
+    const Uuid topic{9, static_cast<uint64_t>(number)};
+    const std::string folder = fmt::format("/t{}-0", number);
+    EXPECT_TRUE(node_.disk().create_directories(folder).ok());
+    EXPECT_TRUE(fill_new_partition_folder(node_.disk(), folder, topic).ok());
+    auto opened = PartitionLog::open(node_.disk(), open_files_, folder, log_config_of(config_), {.topic_id = topic});
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    const Seams seams = process_->seams();
+    auto partition = std::make_shared<Partition>(
+        PartitionIdentity{fmt::format("t{}", number), topic, PartitionIndex(0)}, std::move(opened->log), BrokerId(id_),
+        config_, PartitionServices{seams.clock, seams.scheduler, durability_, unsynced_logs_});
+    return partitions.emplace(topic, std::move(partition)).first->second;
+  }
+  Seams seams() { return process_->seams(); }
+
+  std::map<Uuid, std::shared_ptr<Partition>> partitions;
+  MetricsRegistry metrics;
+
+ private:
+  const int32_t id_;
+  SimulatedNode& node_;
+  std::unique_ptr<SimulatedProcess> process_;
+  OpenFiles open_files_{node_.disk(), 8};
+  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics};
+  FileSyncService durability_;
+  const TopicConfig config_ = resolve_topic_config(*make_broker_config({}), {});
+};
+
+class FollowingBroker : public testing::Test {
+ protected:
+  FollowingBroker() {
+    config.fetch_wait_max = Milliseconds(500);
+    leader_broker.on(kafka::ApiKey::fetch, [this](const Request& request) { return serve(request); });
+  }
+  void TearDown() override {
+    world.run_task(fetchers.stop());
+    for (auto* side : {&leader, &follower}) {
+      for (const auto& [topic, partition] : side->partitions) {
+        const auto close = [partition]() -> Task<void> {
+          ignore(co_await partition->close(Status(ErrorCode::shutting_down), LogFate::kept));
+        };
+        world.run_task(close());
+      }
+    }
+  }
+
+  void add_partition(int number) {
+    const auto led = leader.make(number);
+    const auto followed = follower.make(number);
+    for (const auto& partition : {led, followed}) {
+      partition->assign({.leader = BrokerId(1),
+                         .leader_epoch = LeaderEpoch(3),
+                         .partition_epoch = 1,
+                         .replicas = {BrokerId(1), BrokerId(2)},
+                         .isr = {BrokerId(1), BrokerId(2)}});
+    }
+    list.push_back({.partition = followed,
+                    .leader = BrokerId(1),
+                    .leader_broker_epoch = 7,
+                    .leader_address = {door.host(), kLeaderPort},
+                    .leader_epoch = LeaderEpoch(3)});
+  }
+  std::shared_ptr<Partition> led(int number) { return leader.partitions.at(Uuid{9, static_cast<uint64_t>(number)}); }
+  std::shared_ptr<Partition> followed(int number) {
+    return follower.partitions.at(Uuid{9, static_cast<uint64_t>(number)});
+  }
+  std::shared_ptr<AppendGroup> produce(int number) {
+    BatchBuilder builder;
+    builder.add(1000, std::nullopt, "value");
+    SharedBytes batch(builder.build().value());
+    auto validated = validate_produced_batch(batch.view(), {}, 1000);
+    auto group = std::make_shared<AppendGroup>(1);
+    led(number)->append({std::move(batch), std::move(*validated), Acks::all_in_sync}, group, 0);
+    return group;
+  }
+  bool acknowledged(int number, Duration limit = 10s) {
+    const auto group = produce(number);
+    return world.run_until([&group] { return group->finished(); }, limit) && group->result(0).status.ok();
+  }
+
+  // A leader with one session, which answers at once.
+  std::optional<Bytes> serve(const Request& request) {
+    const auto asked = request.body<kafka::FetchRequest>();
+    EXPECT_EQ(asked.replica_state.replica_id, BrokerId(2));
+    EXPECT_EQ(asked.replica_state.replica_epoch, kFollowerEpoch);
+    kafka::FetchResponse response;
+    if (asked.session_epoch == 0) {
+      session.clear();
+      ++full_requests;
+    } else if (asked.session_epoch != next_session_epoch || forget_session) {
+      forget_session = false;
+      response.error_code = ErrorCode::fetch_session_id_not_found;
+      return request.answer(response);
+    }
+    next_session_epoch = asked.session_epoch + 1;
+    for (const auto& topic : asked.forgotten_topics_data) session.erase(topic.topic_id);
+    for (const auto& topic : asked.topics) session[topic.topic_id] = topic.partitions.front();
+    response.session_id = 77;
+    bool has_data = false;
+    for (const auto& [topic, wanted] : session) has_data |= answer_partition(topic, wanted, response);
+    if (hold_waiting && asked.max_wait_ms > 0 && !has_data) return std::nullopt;
+    return request.answer(response);
+  }
+  bool answer_partition(const Uuid& topic, const kafka::FetchRequest::FetchPartition& wanted,
+                        kafka::FetchResponse& response) {
+    auto& answered = response.responses.emplace_back();
+    answered.topic_id = topic;
+    auto& partition = answered.partitions.emplace_back();
+    if (refused.contains(topic)) {
+      partition.error_code = ErrorCode::not_leader_or_follower;
+      ++refusals;
+      return true;
+    }
+    PartitionView view;
+    const auto read = [&]() -> Task<void> {
+      view =
+          co_await leader.partitions.at(topic)->read_as_follower({.replica = BrokerId(2),
+                                                                  .broker_epoch = kFollowerEpoch,
+                                                                  .from = wanted.fetch_offset,
+                                                                  .last_fetched_epoch = wanted.last_fetched_epoch,
+                                                                  .flushed_end = wanted.flushed_offset,
+                                                                  .current_leader_epoch = wanted.current_leader_epoch,
+                                                                  .max_bytes = 1 << 20,
+                                                                  .at_least_one_batch = true});
+    };
+    TaskGroup tasks;
+    tasks.spawn(read());
+    EXPECT_EQ(tasks.running(), 0u) << "nobody else is inside";
+    partition.error_code = view.status.code();
+    partition.high_watermark = view.high_watermark;
+    partition.log_start_offset = view.log_start_offset;
+    partition.diverging_epoch = {.epoch = view.diverging.epoch, .end_offset = view.diverging.end_offset};
+    if (view.slice.empty()) return false;
+    Bytes bytes(view.slice.bytes);
+    EXPECT_TRUE(view.slice.file->read_at(view.slice.position, bytes).has_value());
+    if (std::exchange(damage_next, false)) bytes.back() ^= std::byte{1};
+    partition.records = std::move(bytes);
+    return true;
+  }
+
+  SimulatedWorld world{1};
+  Side leader{world, "leader", 1};
+  Side follower{world, "follower", 2};
+  SimulatedNode& door = world.add_node("door");  // of the leader
+  client::FakeBroker leader_broker{door, kLeaderPort};
+  std::map<Uuid, kafka::FetchRequest::FetchPartition> session;
+  std::set<Uuid> refused;
+  int refusals = 0;
+  int full_requests = 0;
+  int32_t next_session_epoch = 0;
+  bool forget_session = false;
+  bool hold_waiting = false;
+  bool damage_next = false;
+  ReplicationConfig config = make_broker_config({})->replication;
+  std::vector<FollowedPartition> list;
+  ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [] { return kFollowerEpoch; }, follower.metrics};
+};
+
+TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
+  for (const int number : {1, 2, 3}) add_partition(number);
+  fetchers.follow(list);
+  for (int round = 0; round < 5; ++round) {
+    for (const int number : {1, 2, 3}) ASSERT_TRUE(acknowledged(number));
+  }
+  world.run_for(2s);
+  for (const int number : {1, 2, 3}) {
+    EXPECT_EQ(followed(number)->log().end_offset(), Offset(5));
+    EXPECT_EQ(followed(number)->log().durable_end(), Offset(5));
+  }
+  EXPECT_EQ(full_requests, 1);
+  EXPECT_EQ(leader_broker.connections(), 1u);
+  EXPECT_EQ(fetchers.max_lag(), 0);
+}
+
+TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {
+  add_partition(1);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  forget_session = true;
+  ASSERT_TRUE(acknowledged(1));
+  EXPECT_EQ(full_requests, 2);
+  EXPECT_EQ(leader_broker.connections(), 1u);
+  world.network().cut_all();
+  ASSERT_TRUE(acknowledged(1));
+  EXPECT_GE(leader_broker.connections(), 2u);
+}
+
+TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
+  for (const int number : {1, 2}) add_partition(number);
+  refused.insert(Uuid{9, 1});
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(2));
+  world.run_for(20s);
+  EXPECT_GE(refusals, 10);
+  EXPECT_LE(refusals, 40) << "with pauses";
+  ASSERT_TRUE(acknowledged(2));
+  refused.clear();
+  EXPECT_TRUE(acknowledged(1));
+}
+
+TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {
+  add_partition(1);
+  damage_next = true;
+  fetchers.follow(list);
+  EXPECT_TRUE(acknowledged(1));
+  EXPECT_FALSE(damage_next);
+  EXPECT_EQ(followed(1)->log().end_offset(), Offset(1));
+}
+
+TEST_F(FollowingBroker, WhatIsNewIsFetchedAtOnceAlthoughAFetchWaitsAtTheLeader) {
+  hold_waiting = true;
+  add_partition(1);
+  fetchers.follow(list);
+  world.run_for(5s);
+  add_partition(2);
+  hold_waiting = false;
+  fetchers.follow(list);
+  EXPECT_TRUE(acknowledged(2, 200ms));
+}
+
+TEST_F(FollowingBroker, WhatIsNotFollowedAnyMoreIsLeftAlone) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  list.erase(list.begin());
+  fetchers.follow(list);
+  world.run_for(1s);
+  EXPECT_FALSE(session.contains((Uuid{9, 1})));
+  EXPECT_FALSE(acknowledged(1, 3s));
+  EXPECT_TRUE(acknowledged(2));
+  fetchers.follow({});
+  world.run_for(5s);
+  EXPECT_FALSE(acknowledged(2, 3s));
+}
+
+}  // namespace
+}  // namespace naru

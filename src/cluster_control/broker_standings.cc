@@ -1,0 +1,44 @@
+#include "cluster_control/broker_standings.h"
+
+#include <algorithm>
+
+namespace naru {
+namespace {
+
+// A broker of which nothing is known yet has nothing to lose.
+DataLoss loss_of(const BrokerMetadata& broker, const KnownBroker& known) {
+  const auto is_missing = [&broker](const Uuid& id) {
+    return std::ranges::find(broker.directory_ids, id) == broker.directory_ids.end();
+  };
+  const auto missing = static_cast<size_t>(std::ranges::count_if(known.directory_ids, is_missing));
+  if (missing > 0) return missing == known.directory_ids.size() ? DataLoss::everything : DataLoss::some;
+  return broker.clean_shutdown ? DataLoss::nothing : DataLoss::unsynced;
+}
+
+}  // namespace
+
+BrokerStandings::BrokerStandings(const MetadataImage& image, const StoppingBrokers& stopping) {
+  for (const auto& [id, broker] : image.brokers()) {
+    BrokerStanding& standing = registered_[id];
+    standing.registered = true;
+    const auto asked = stopping.find(id);
+    standing.stopping = asked != stopping.end() && asked->second == broker.epoch;
+    if (image.is_settled(id)) continue;
+    standing.returned = true;
+    const auto known = image.known_brokers().find(id);
+    standing.loss = loss_of(broker, known == image.known_brokers().end() ? KnownBroker() : known->second);
+  }
+}
+
+BrokerStandings BrokerStandings::settled_only() const {
+  BrokerStandings settled = *this;
+  std::erase_if(settled.registered_, [](const auto& broker) { return broker.second.returned; });
+  return settled;
+}
+
+BrokerStanding BrokerStandings::of(BrokerId id) const {
+  const auto found = registered_.find(id);
+  return found == registered_.end() ? BrokerStanding{} : found->second;
+}
+
+}  // namespace naru

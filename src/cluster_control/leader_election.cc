@@ -1,0 +1,116 @@
+#include "cluster_control/leader_election.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace naru {
+namespace {
+
+// In the order in which they are kept in the ISR.
+enum class Membership : uint8_t { steady, stopping, gone, doubtful, empty };
+constexpr std::array kMemberships{Membership::steady, Membership::stopping, Membership::gone, Membership::doubtful,
+                                  Membership::empty};
+
+Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules) {
+  if (!broker.registered) return Membership::gone;
+  if (broker.loss == DataLoss::everything) return Membership::empty;
+  if (broker.loss == DataLoss::some) return Membership::doubtful;
+  if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync) return Membership::doubtful;
+  return broker.stopping ? Membership::stopping : Membership::steady;
+}
+
+bool contains(const std::vector<BrokerId>& ids, BrokerId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+// Narrows the ISR to the best members it has, and tells what they are.
+Membership narrow_isr(PartitionState& state, const ElectionRules& rules, const BrokerStandings& brokers) {
+  if (state.isr_lost_data) return Membership::empty;
+  for (const Membership wanted : kMemberships) {
+    std::vector<BrokerId> members;
+    std::ranges::copy_if(state.isr, std::back_inserter(members),
+                         [&](BrokerId id) { return membership_of(brokers.of(id), rules) == wanted; });
+    if (members.empty()) continue;
+    state.isr = std::move(members);
+    return wanted;
+  }
+  return Membership::empty;
+}
+
+BrokerId choose_leader(const PartitionState& narrowed, const BrokerStandings& brokers) {
+  if (contains(narrowed.isr, narrowed.leader)) return narrowed.leader;
+  for (const BrokerId id : narrowed.replicas) {
+    if (contains(narrowed.isr, id) && brokers.of(id).registered) return id;
+  }
+  return kNoBroker;
+}
+
+}  // namespace
+
+SettledPartition settle(const PartitionState& before, const ElectionRules& rules, const BrokerStandings& brokers) {
+  SettledPartition settled{.state = before};
+  PartitionState& after = settled.state;
+  const Membership isr = narrow_isr(after, rules, brokers);
+  after.isr_lost_data = isr == Membership::empty;
+  const bool may_lead = isr != Membership::gone && isr != Membership::empty;
+  after.leader = may_lead ? choose_leader(after, brokers) : kNoBroker;
+  if (isr == Membership::doubtful) {
+    settled.possible_loss = true;
+    after.isr = {after.leader};  // each of them may miss what another one has
+  }
+  if (after.leader == kNoBroker && rules.unclean_leader_election) {
+    const BrokerId leader = unclean_leader(before, brokers);
+    if (leader != kNoBroker) {
+      after = elected_uncleanly(before, leader);
+      settled.unclean = true;
+    }
+  }
+  // After an unclean stop the log may end earlier than others have seen it, so it must not go on in the same epoch.
+  const BrokerStanding leader = brokers.of(after.leader);
+  const bool log_may_be_shorter = leader.returned && leader.loss != DataLoss::nothing;
+  after = with_new_epochs(before, std::move(after), log_may_be_shorter);
+  return settled;
+}
+
+BrokerId electable_leader(const PartitionState& state, const BrokerStandings& brokers) {
+  if (state.isr_lost_data) return kNoBroker;
+  for (const BrokerId id : state.replicas) {
+    const BrokerStanding broker = brokers.of(id);
+    if (contains(state.isr, id) && broker.registered && !broker.stopping) return id;
+  }
+  return kNoBroker;
+}
+
+BrokerId unclean_leader(const PartitionState& state, const BrokerStandings& brokers) {
+  BrokerId best = kNoBroker;
+  std::pair<bool, bool> best_drawbacks;
+  for (const BrokerId id : state.replicas) {
+    const BrokerStanding broker = brokers.of(id);
+    if (!broker.registered) continue;
+    const bool has_nothing = broker.loss == DataLoss::everything || (state.isr_lost_data && contains(state.isr, id));
+    const std::pair drawbacks(has_nothing, broker.stopping);
+    if (best != kNoBroker && best_drawbacks <= drawbacks) continue;
+    best = id;
+    best_drawbacks = drawbacks;
+  }
+  return best;
+}
+
+PartitionState elected_uncleanly(const PartitionState& before, BrokerId leader) {
+  PartitionState after = before;
+  after.leader = leader;
+  after.isr = {leader};
+  after.isr_lost_data = false;
+  return after;
+}
+
+PartitionState with_new_epochs(const PartitionState& before, PartitionState after, bool new_leader_epoch) {
+  if (after == before && !new_leader_epoch) return after;
+  ++after.partition_epoch;
+  if (after.leader != before.leader || new_leader_epoch) after.leader_epoch = before.leader_epoch + 1;
+  return after;
+}
+
+}  // namespace naru

@@ -1,0 +1,214 @@
+#include "cluster_control/leader_election.h"
+
+#include <initializer_list>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "cluster_control/metadata_bench.h"
+
+namespace naru {
+namespace {
+
+std::vector<BrokerId> ids(std::initializer_list<int32_t> numbers) {
+  std::vector<BrokerId> all;
+  for (const int32_t number : numbers) all.emplace_back(number);
+  return all;
+}
+
+PartitionState partition(std::initializer_list<int32_t> replicas, std::initializer_list<int32_t> isr, int32_t leader) {
+  PartitionState state;
+  state.replicas = ids(replicas);
+  state.isr = ids(isr);
+  state.leader = BrokerId(leader);
+  state.leader_epoch = LeaderEpoch(5);
+  state.partition_epoch = 9;
+  return state;
+}
+
+constexpr ElectionRules kSynced{};
+constexpr ElectionRules kLoose{.acknowledges_after_sync = false};
+constexpr ElectionRules kUncleanAllowed{.unclean_leader_election = true};
+
+// Brokers 0..2 of a cluster, as the controller sees them.
+class LeaderElectionTest : public testing::Test {
+ protected:
+  void gone(int32_t id) { bench_.lose_broker(BrokerId(id)); }
+  void returned(int32_t id, bool clean, std::vector<Uuid> directories) {
+    bench_.lose_broker(BrokerId(id));
+    bench_.register_broker(BrokerId(id), clean, std::move(directories));
+  }
+  void stopping(int32_t id) { stopping_[BrokerId(id)] = bench_.image().find_broker(BrokerId(id))->epoch; }
+
+  SettledPartition settled(const PartitionState& before, const ElectionRules& rules = kSynced) {
+    return settle(before, rules, BrokerStandings(bench_.image(), stopping_));
+  }
+
+  MetadataBench bench_{3};
+  StoppingBrokers stopping_;
+};
+
+TEST_F(LeaderElectionTest, NothingChangesWhileEverybodyIsThere) {
+  const PartitionState before = partition({0, 1, 2}, {0, 1, 2}, 0);
+  EXPECT_EQ(settled(before).state, before);
+}
+
+TEST_F(LeaderElectionTest, TheFirstReplicaOfTheIsrThatIsThereSucceedsALeaderThatIsGone) {
+  gone(0);
+  const PartitionState after = settled(partition({0, 1, 2}, {2, 1, 0}, 0)).state;
+  EXPECT_EQ(after.leader, BrokerId(1));
+  EXPECT_EQ(after.isr, ids({2, 1}));
+  EXPECT_EQ(after.leader_epoch, LeaderEpoch(6));
+  EXPECT_EQ(after.partition_epoch, 10);
+}
+
+TEST_F(LeaderElectionTest, AFollowerThatIsGoneLeavesTheIsrAndTheLeaderEpochStays) {
+  gone(2);
+  const PartitionState after = settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state;
+  EXPECT_EQ(after.leader, BrokerId(0));
+  EXPECT_EQ(after.isr, ids({0, 1}));
+  EXPECT_EQ(after.leader_epoch, LeaderEpoch(5));
+  EXPECT_EQ(after.partition_epoch, 10);
+}
+
+TEST_F(LeaderElectionTest, AReplicaThatIsNotInSyncDoesNotSucceed) {
+  gone(0);
+  const PartitionState after = settled(partition({0, 1, 2}, {0}, 0)).state;
+  EXPECT_EQ(after.leader, kNoBroker);
+  EXPECT_EQ(after.isr, ids({0}));
+  EXPECT_EQ(after.leader_epoch, LeaderEpoch(6));
+}
+
+TEST_F(LeaderElectionTest, AReplicaThatIsNotInSyncSucceedsIfTheTopicAllowsUncleanElections) {
+  gone(0);
+  const SettledPartition after = settled(partition({0, 1, 2}, {0}, 0), kUncleanAllowed);
+  EXPECT_EQ(after.state.leader, BrokerId(1));
+  EXPECT_EQ(after.state.isr, ids({1}));
+  EXPECT_TRUE(after.unclean);
+}
+
+TEST_F(LeaderElectionTest, TheLastMemberLeadsAgainWhenItIsBack) {
+  PartitionState state = partition({0, 1}, {0}, 0);
+  gone(0);
+  state = settled(state).state;
+  returned(0, true, bench_.directories(BrokerId(0)));
+  state = settled(state).state;
+  EXPECT_EQ(state.leader, BrokerId(0));
+  EXPECT_EQ(state.leader_epoch, LeaderEpoch(7));
+}
+
+TEST_F(LeaderElectionTest, MembersThatGoAtOnceAllStayBecauseEachOfThemHasEverything) {
+  gone(0);
+  gone(1);
+  const PartitionState state = settled(partition({0, 1}, {0, 1}, 0)).state;
+  EXPECT_EQ(state.leader, kNoBroker);
+  EXPECT_EQ(state.isr, ids({0, 1}));
+}
+
+TEST_F(LeaderElectionTest, ACleanRestartOfALeaderChangesNothing) {
+  returned(0, true, bench_.directories(BrokerId(0)));
+  const PartitionState before = partition({0, 1}, {0, 1}, 0);
+  EXPECT_EQ(settled(before).state, before);
+}
+
+// What it had not synced others may have seen; so what comes next must not look like a continuation of it.
+TEST_F(LeaderElectionTest, AfterAnUncleanRestartALeaderThatSyncsLeadsInANewEpoch) {
+  returned(0, false, bench_.directories(BrokerId(0)));
+  const SettledPartition after = settled(partition({0, 1}, {0, 1}, 0));
+  EXPECT_EQ(after.state.leader, BrokerId(0));
+  EXPECT_EQ(after.state.isr, ids({0, 1}));
+  EXPECT_EQ(after.state.leader_epoch, LeaderEpoch(6));
+  EXPECT_FALSE(after.possible_loss);
+}
+
+TEST_F(LeaderElectionTest, AfterAnUncleanRestartAReplicaOfALooseTopicLeavesTheIsr) {
+  returned(0, false, bench_.directories(BrokerId(0)));
+  const SettledPartition after = settled(partition({0, 1}, {0, 1}, 0), kLoose);
+  EXPECT_EQ(after.state.leader, BrokerId(1));
+  EXPECT_EQ(after.state.isr, ids({1}));
+  EXPECT_FALSE(after.possible_loss);
+}
+
+TEST_F(LeaderElectionTest, TheLastMemberOfALooseTopicLeadsAfterAnUncleanRestartWithPossibleLoss) {
+  returned(0, false, bench_.directories(BrokerId(0)));
+  const SettledPartition after = settled(partition({0, 1}, {0}, 0), kLoose);
+  EXPECT_EQ(after.state.leader, BrokerId(0));
+  EXPECT_EQ(after.state.leader_epoch, LeaderEpoch(6));
+  EXPECT_TRUE(after.possible_loss);
+}
+
+// Each of them may have lost other records than the other.
+TEST_F(LeaderElectionTest, OfSeveralMembersThatMayHaveLostRecordsOneStays) {
+  returned(0, false, bench_.directories(BrokerId(0)));
+  returned(1, false, bench_.directories(BrokerId(1)));
+  const SettledPartition after = settled(partition({0, 1}, {0, 1}, 1), kLoose);
+  EXPECT_EQ(after.state.leader, BrokerId(1));
+  EXPECT_EQ(after.state.isr, ids({1}));
+  EXPECT_TRUE(after.possible_loss);
+}
+
+TEST_F(LeaderElectionTest, AMemberThatIsGoneIsWaitedForRatherThanTrustingOneThatMayHaveLostRecords) {
+  gone(1);
+  returned(0, false, bench_.directories(BrokerId(0)));
+  const PartitionState after = settled(partition({0, 1}, {0, 1}, 0), kLoose).state;
+  EXPECT_EQ(after.leader, kNoBroker);
+  EXPECT_EQ(after.isr, ids({1}));
+}
+
+TEST_F(LeaderElectionTest, ABrokerWithOtherDataFoldersLeavesEveryIsr) {
+  returned(0, true, {{77, 77}});
+  const PartitionState after = settled(partition({0, 1}, {0, 1}, 0)).state;
+  EXPECT_EQ(after.leader, BrokerId(1));
+  EXPECT_EQ(after.isr, ids({1}));
+}
+
+TEST_F(LeaderElectionTest, ALastMemberWithOtherDataFoldersNeverLeadsByItself) {
+  returned(0, true, {{77, 77}});
+  PartitionState state = settled(partition({0, 1}, {0}, 0)).state;
+  EXPECT_EQ(state.leader, kNoBroker);
+  EXPECT_EQ(state.isr, ids({0}));
+  EXPECT_TRUE(state.isr_lost_data);
+  bench_.settle();  // this registration is known from now on
+  EXPECT_EQ(settled(state).state, state);
+  returned(0, true, {{77, 77}});
+  EXPECT_EQ(settled(state).state, state);
+}
+
+TEST_F(LeaderElectionTest, AnUncleanElectionPrefersAReplicaWithDataToAWipedMemberOfTheIsr) {
+  returned(0, true, {{77, 77}});
+  PartitionState state = settled(partition({0, 1}, {0}, 0)).state;
+  bench_.settle();
+  state = settled(state, kUncleanAllowed).state;
+  EXPECT_EQ(state.leader, BrokerId(1));
+  EXPECT_EQ(state.isr, ids({1}));
+  EXPECT_FALSE(state.isr_lost_data);
+}
+
+TEST_F(LeaderElectionTest, ABrokerThatMissesOneOfItsDataFoldersIsTrustedOnlyAsLastMember) {
+  returned(0, true, {{78, 78}, {79, 79}});
+  bench_.settle();
+  returned(0, true, {{78, 78}});
+  EXPECT_EQ(settled(partition({0, 1}, {0, 1}, 0)).state.isr, ids({1}));
+  const SettledPartition alone = settled(partition({0, 1}, {0}, 0));
+  EXPECT_EQ(alone.state.leader, BrokerId(0));
+  EXPECT_TRUE(alone.possible_loss);
+}
+
+TEST_F(LeaderElectionTest, AStoppingBrokerGivesWayToOthersAndStaysWhereThereAreNone) {
+  stopping(0);
+  const PartitionState moved = settled(partition({0, 1}, {0, 1}, 0)).state;
+  EXPECT_EQ(moved.leader, BrokerId(1));
+  EXPECT_EQ(moved.isr, ids({1}));
+  const PartitionState alone = partition({0, 1}, {0}, 0);
+  EXPECT_EQ(settled(alone).state, alone);
+}
+
+TEST_F(LeaderElectionTest, ABrokerThatRegisteredAgainIsNotStoppingAnyMore) {
+  stopping(0);
+  returned(0, true, bench_.directories(BrokerId(0)));
+  const PartitionState before = partition({0, 1}, {0, 1}, 0);
+  EXPECT_EQ(settled(before).state, before);
+}
+
+}  // namespace
+}  // namespace naru

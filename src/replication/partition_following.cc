@@ -1,0 +1,37 @@
+#include "replication/partition_following.h"
+
+#include <utility>
+#include <vector>
+
+#include "foundation/log.h"
+#include "replication/partition_maintenance.h"
+
+namespace naru {
+namespace {
+
+// It costs two syncs, and the records below are not served meanwhile or later: so nobody waits for it but its fetcher.
+Task<void> follow_start(const std::shared_ptr<Partition>& partition, Scheduler& scheduler, Offset start) {
+  const auto moved = co_await move_start(partition, scheduler, start);
+  if (moved) co_return;
+  log_warn("partition", "{}: the start of the log cannot follow the leader's to {}: {}",
+           partition->identity().to_string(), start, moved.error().to_string());
+}
+
+}  // namespace
+
+Task<FollowerStep> follow_leader(std::shared_ptr<Partition> partition, Scheduler& scheduler, LeaderAnswer answer,
+                                 SharedBytes records) {
+  auto batches = check_replicated_batches(records, answer.fetch_offset, answer.leader_epoch);
+  if (!batches) {
+    co_return FollowerStep{.action = FollowerDecision::Action::wait, .problem = std::move(batches).error()};
+  }
+  FollowerStep step = co_await partition->apply_answer(answer, *batches, false);
+  if (step.needs_worker) {
+    co_await to_worker(scheduler);
+    step = co_await partition->apply_answer(answer, *batches, true);
+  }
+  if (step.move_start_to >= Offset(0)) co_await follow_start(partition, scheduler, step.move_start_to);
+  co_return step;
+}
+
+}  // namespace naru
