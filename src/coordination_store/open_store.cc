@@ -12,6 +12,7 @@ using OpenedStore = Result<std::unique_ptr<CoordinationStore>>;
 
 std::vector<std::string> server_texts(const CoordinationAddress& address) {
   std::vector<std::string> texts;
+  texts.reserve(address.servers.size());
   for (const Endpoint& server : address.servers) texts.push_back(server.to_string());
   return texts;
 }

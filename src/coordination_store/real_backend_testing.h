@@ -30,7 +30,7 @@ T run_for_real(Task<T> task) {
 }
 
 // Has: static Server& shared(); uint16_t port(); Result<std::unique_ptr<CoordinationStore>> open(uint16_t port,
-// std::string root).
+// std::string root, Duration session_timeout).
 template <class Server>
 class RealBackend {
  public:
@@ -54,11 +54,12 @@ class RealBackend {
 
  private:
   std::unique_ptr<CoordinationStore> open() {
-    auto opened = Server::shared().open(Server::shared().port(), root_);
+    auto opened = Server::shared().open(Server::shared().port(), root_, kPatience);
     NARU_ASSERT(opened.has_value(), "{}", opened.error().to_string());
     return std::move(*opened);
   }
 
+  static constexpr Duration kPatience = 20s;  // nothing here expires by silence
   static inline int tests_ = 0;
   const std::string root_;
   std::unique_ptr<CoordinationStore> store_, second_;

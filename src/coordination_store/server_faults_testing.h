@@ -16,15 +16,22 @@ namespace naru {
 template <class Server>
 class ServerFaults : public testing::Test {
  protected:
-  ServerFaults() : proxy_(server_.port()), direct_(open(server_.port())), proxied_(open(proxy_.port())) {}
+  // For tests in which a session shall be given up soon, and for those in which it must not.
+  static constexpr Duration kImpatient = 3s, kPatient = 20s;
+
+  ServerFaults() : proxy_(server_.port()), direct_(open(server_.port(), kImpatient)) {
+    // A server that is about to start lets clients wait; now it has started.
+    reopen(direct_, server_.port(), kPatient);
+    proxied_ = open(proxy_.port());
+  }
   ~ServerFaults() override {
     proxy_.heal();
     ignore(run_for_real(direct_->close()));
     ignore(run_for_real(proxied_->close()));
   }
 
-  std::unique_ptr<CoordinationStore> open(uint16_t port) {
-    auto opened = server_.open(port, "/faults");
+  std::unique_ptr<CoordinationStore> open(uint16_t port, Duration timeout = kPatient) {
+    auto opened = server_.open(port, "/faults", timeout);
     NARU_ASSERT(opened.has_value(), "{}", opened.error().to_string());
     return std::move(*opened);
   }
@@ -36,6 +43,16 @@ class ServerFaults : public testing::Test {
     const auto found = run_for_real(store.get(std::move(key)));
     if (!found) return found.error().to_string();
     return *found ? std::string(as_text((*found)->value.view())) : "(absent)";
+  }
+  void reopen(std::unique_ptr<CoordinationStore>& store, uint16_t port, Duration timeout) {
+    ignore(run_for_real(store->close()));
+    store = open(port, timeout);
+  }
+  static void wait_for_text(CoordinationStore& store, Watch& watch, const std::string& key, const std::string& value) {
+    while (text(store, key) != value) {
+      ASSERT_NE(run_for_real(store.session()).state, SessionState::expired);
+      ASSERT_TRUE(run_for_real(watch.next({})).ok());
+    }
   }
   static void wait_for(CoordinationStore& store, SessionState state) {
     const auto watch = store.watch("nothing");
@@ -68,10 +85,11 @@ TYPED_TEST_P(ServerFaults, AServerThatIsKilledAndStartedAgainKeepsKeysSessionsAn
   EXPECT_EQ(this->text(*this->direct_, "brokers/1"), "here");
   this->wait_for(*this->proxied_, SessionState::connected);
   ASSERT_EQ(this->put(*this->proxied_, "kept", "3"), ErrorCode::none);
-  while (this->text(*this->direct_, "kept") != "3") ASSERT_TRUE(run_for_real(watch->next({})).ok());
+  this->wait_for_text(*this->direct_, *watch, "kept", "3");
 }
 
 TYPED_TEST_P(ServerFaults, AServerThatPausesSuspendsTheSessionUntilItGoesOn) {
+  this->reopen(this->direct_, this->server_.port(), this->kImpatient);
   ASSERT_EQ(this->put(*this->direct_, "key", "1"), ErrorCode::none);
   this->server_.process().pause();
   this->wait_for(*this->direct_, SessionState::suspended);
@@ -89,10 +107,11 @@ TYPED_TEST_P(ServerFaults, AServerThatPausesSuspendsTheSessionUntilItGoesOn) {
 }
 
 TYPED_TEST_P(ServerFaults, ASilentSessionExpiresLosesItsKeysAndLearnsItWhenThereIsContactAgain) {
+  this->reopen(this->proxied_, this->proxy_.port(), this->kImpatient);
   ASSERT_EQ(this->put(*this->proxied_, "brokers/2", "here", true), ErrorCode::none);
   const auto watch = this->direct_->watch("brokers/");
   this->proxy_.hold();
-  while (this->text(*this->direct_, "brokers/2") != "(absent)") ASSERT_TRUE(run_for_real(watch->next({})).ok());
+  this->wait_for_text(*this->direct_, *watch, "brokers/2", "(absent)");
   EXPECT_EQ(run_for_real(this->proxied_->session()).state, SessionState::suspended) << "before the service ends it";
   this->proxy_.heal();
   this->wait_for(*this->proxied_, SessionState::expired);
@@ -135,12 +154,12 @@ TYPED_TEST_P(ServerFaults, ATransactionIsNotSentASecondTime) {
 TYPED_TEST_P(ServerFaults, AWatchSurvivesACut) {
   const auto watch = this->proxied_->watch("topics/");
   ASSERT_EQ(this->put(*this->direct_, "topics/a", "1"), ErrorCode::none);
-  while (this->text(*this->proxied_, "topics/a") != "1") ASSERT_TRUE(run_for_real(watch->next({})).ok());
+  this->wait_for_text(*this->proxied_, *watch, "topics/a", "1");
   this->proxy_.cut_at_next_answer();
   this->wait_for(*this->proxied_, SessionState::suspended);
   ASSERT_EQ(this->put(*this->direct_, "topics/a", "2"), ErrorCode::none);
   this->proxy_.heal();
-  while (this->text(*this->proxied_, "topics/a") != "2") ASSERT_TRUE(run_for_real(watch->next({})).ok());
+  this->wait_for_text(*this->proxied_, *watch, "topics/a", "2");
 }
 
 REGISTER_TYPED_TEST_SUITE_P(ServerFaults, AServerThatIsKilledAndStartedAgainKeepsKeysSessionsAndWatches,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -188,7 +189,9 @@ class TcpProxy {
 
   void forward(int from, int to) {
     char bytes[65536];
-    const ssize_t count = ::read(from, bytes, sizeof(bytes));
+    // The event may be of a descriptor that was closed meanwhile and is another one's number now.
+    const ssize_t count = ::recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (count < 0 && errno == EAGAIN) return;
     if (cut_at_answer_ && servers_.contains(from)) {
       cut_at_answer_ = false;
       refusing_ = refuse_after_cut_.load();

@@ -11,7 +11,7 @@
 namespace naru {
 namespace {
 
-constexpr Duration kEtcdTimeout = 3s;
+constexpr Duration kEtcdTimeout = 20s;
 
 // One member of a cluster, or a cluster of its own.
 struct EtcdMember {
@@ -54,7 +54,7 @@ Result<std::unique_ptr<CoordinationStore>> open_etcd(std::vector<std::string> se
                                                      Duration timeout = kEtcdTimeout) {
   auto opened = run_for_real(EtcdStore::open(
       shared_platform().seams(),
-      {.servers = std::move(servers), .root = std::move(root), .session_timeout = timeout, .connect_timeout = 30s}));
+      {.servers = std::move(servers), .root = std::move(root), .session_timeout = timeout, .connect_timeout = 120s}));
   if (!opened) return failure(std::move(opened).error());
   return std::unique_ptr<CoordinationStore>(std::move(*opened));
 }
@@ -69,8 +69,8 @@ class EtcdServer {
 
   uint16_t port() const { return member_.port; }
   ServerProcess& process() { return *member_.process; }
-  static Result<std::unique_ptr<CoordinationStore>> open(uint16_t port, std::string root) {
-    return open_etcd({"127.0.0.1:" + std::to_string(port)}, std::move(root));
+  static Result<std::unique_ptr<CoordinationStore>> open(uint16_t port, std::string root, Duration timeout) {
+    return open_etcd({"127.0.0.1:" + std::to_string(port)}, std::move(root), timeout);
   }
 
  private:
@@ -87,7 +87,7 @@ class EtcdEnsemble {
 
   ServerProcess& process(size_t member) { return *members_[member].process; }
   Result<std::unique_ptr<CoordinationStore>> open() {
-    return open_etcd({members_[0].server(), members_[1].server(), members_[2].server()}, "/naru", 10s);
+    return open_etcd({members_[0].server(), members_[1].server(), members_[2].server()}, "/naru", 20s);
   }
 
  private:
@@ -117,7 +117,7 @@ TEST(EtcdStore, ServersThatDoNotAnswerAreNamed) {
 }
 
 TEST(EtcdStore, AFolderOfManyKeysIsListedInPages) {
-  auto store = EtcdServer::open(EtcdServer::shared().port(), "/many").value();
+  auto store = EtcdServer::open(EtcdServer::shared().port(), "/many", kEtcdTimeout).value();
   for (int i = 0; i < 9; ++i) {
     Transaction transaction;
     for (int j = 0; j < 70; ++j) transaction.puts.push_back(text_put(fmt::format("topics/{:03}", i * 70 + j), "x"));

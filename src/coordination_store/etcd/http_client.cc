@@ -87,17 +87,16 @@ class HttpClient::Engine {
   }
 
   StreamId submit(std::unique_ptr<Transfer> transfer) {
-    StreamId id = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      if (transfer->line) id = transfer->stream = next_stream_++;
-      if (!stopping_) submitted_.push_back(std::move(transfer));
-    }
-    if (transfer) {
+    std::unique_lock lock(mutex_);
+    const StreamId id = transfer->stream = transfer->line ? next_stream_++ : 0;
+    if (stopping_) {
+      lock.unlock();
       transfer->done({.outcome = HttpAnswer::Outcome::not_sent, .problem = "closed"});
-    } else {
-      curl_.multi_wakeup(multi_);
+      return id;
     }
+    submitted_.push_back(std::move(transfer));
+    lock.unlock();
+    curl_.multi_wakeup(multi_);
     return id;
   }
   // 0: all.

@@ -110,7 +110,7 @@ Task<Result<std::vector<KeyValue>>> ZooKeeperStore::list(std::string folder) {
     if (reply.code == ZNONODE) continue;
     NARU_CO_TRY(zookeeper_status(reply.code, node));
     for (const std::string& child : reply.children) {
-      auto subject = paths_.subject_of(node + "/" + child);
+      auto subject = paths_.subject_of(fmt::format("{}/{}", node, child));
       if (subject) (subject->ends_with('/') ? folders : keys).push_back(std::move(*subject));
     }
   }

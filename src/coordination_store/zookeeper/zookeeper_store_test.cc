@@ -14,8 +14,6 @@
 namespace naru {
 namespace {
 
-constexpr Duration kZooKeeperTimeout = 4s;
-
 std::vector<std::string> zookeeper_command(const std::string& folder) {
   return {"java",
           "-Xms64m",
@@ -29,7 +27,7 @@ std::vector<std::string> zookeeper_command(const std::string& folder) {
 Result<std::unique_ptr<CoordinationStore>> open_zookeeper(std::string servers, std::string root, Duration timeout) {
   auto opened = run_for_real(ZooKeeperStore::open(
       shared_platform().seams(),
-      {.servers = std::move(servers), .root = std::move(root), .session_timeout = timeout, .connect_timeout = 30s}));
+      {.servers = std::move(servers), .root = std::move(root), .session_timeout = timeout, .connect_timeout = 120s}));
   if (!opened) return failure(std::move(opened).error());
   return std::unique_ptr<CoordinationStore>(std::move(*opened));
 }
@@ -42,7 +40,7 @@ class ZooKeeperServer {
     std::filesystem::create_directory(folder_.path() + "/data");
     if (!id.empty()) std::ofstream(folder_.path() + "/data/myid") << id << "\n";
     std::ofstream(folder_.path() + "/zoo.cfg")
-        << "tickTime=500\ndataDir=" << folder_.path() << "/data\nclientPort=" << port_
+        << "tickTime=1000\ndataDir=" << folder_.path() << "/data\nclientPort=" << port_
         << "\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
         << more;
     process_.start();
@@ -54,8 +52,8 @@ class ZooKeeperServer {
 
   uint16_t port() const { return port_; }
   ServerProcess& process() { return process_; }
-  static Result<std::unique_ptr<CoordinationStore>> open(uint16_t port, std::string root) {
-    return open_zookeeper("127.0.0.1:" + std::to_string(port), std::move(root), kZooKeeperTimeout);
+  static Result<std::unique_ptr<CoordinationStore>> open(uint16_t port, std::string root, Duration timeout) {
+    return open_zookeeper("127.0.0.1:" + std::to_string(port), std::move(root), timeout);
   }
 
  private:
@@ -67,7 +65,7 @@ class ZooKeeperServer {
 class ZooKeeperEnsemble {
  public:
   ZooKeeperEnsemble() {
-    std::string members = "initLimit=20\nsyncLimit=5\n";
+    std::string members = "initLimit=10\nsyncLimit=5\n";
     for (int id = 1; id <= 3; ++id) {
       members += fmt::format("server.{}=127.0.0.1:{}:{}\n", id, free_loopback_port(), free_loopback_port());
     }
@@ -78,7 +76,7 @@ class ZooKeeperEnsemble {
   Result<std::unique_ptr<CoordinationStore>> open() {
     std::string addresses;
     for (const auto& server : servers_) addresses += fmt::format(",127.0.0.1:{}", server->port());
-    return open_zookeeper(addresses.substr(1), "/naru", 10s);
+    return open_zookeeper(addresses.substr(1), "/naru", 20s);
   }
 
  private:

@@ -25,11 +25,11 @@ class SimulatedConnection;
 struct NetworkOptions {
   Duration delay_min = 20us;  // of each chunk
   Duration delay_max = 2ms;
-  size_t buffer_bytes = 256 * 1024;  // of one direction: sent and not yet read
-  uint64_t cut_one_in = 0;           // delivered chunks after which the connection breaks; 0: never
-  uint64_t refuse_one_in = 0;        // connects that fail; 0: none
-  Duration notice_max = 2s;          // until a side learns that its connection broke
-  Duration connect_timeout = 10s;    // of a connect over a blocked link
+  size_t buffer_bytes = size_t{256} * 1024;  // of one direction: sent and not yet read
+  uint64_t cut_one_in = 0;                   // delivered chunks after which the connection breaks; 0: never
+  uint64_t refuse_one_in = 0;                // connects that fail; 0: none
+  Duration notice_max = 2s;                  // until a side learns that its connection broke
+  Duration connect_timeout = 10s;            // of a connect over a blocked link
 };
 
 // One process on one machine, as the network sees it. Lives as long as the process.
