@@ -9,9 +9,6 @@
 namespace naru {
 namespace {
 
-// Before the controller is asked again after it refused or did not answer.
-constexpr Duration kProposalBackoff = 1s;
-
 bool contains(const std::vector<BrokerId>& brokers, BrokerId id) {
   return std::ranges::find(brokers, id) != brokers.end();
 }
