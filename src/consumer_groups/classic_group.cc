@@ -1,4 +1,4 @@
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // Joining a classic group: new members, members that join again, static members that come back under a new id.
 #pragma once
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_step.h"
 #include "foundation/error_code.h"

@@ -1,4 +1,4 @@
-#include "consumer_groups/classic_join.h"
+#include "consumer_groups/classic/classic_join.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "consumer_groups/classic_membership.h"
+#include "consumer_groups/classic/classic_requests.h"
 
 #include <string>
 #include <utility>
 
-#include "consumer_groups/classic_rebalance.h"
-#include "consumer_groups/classic_sessions.h"
+#include "consumer_groups/classic/classic_rebalance.h"
+#include "consumer_groups/classic/classic_sessions.h"
 #include "foundation/log.h"
 
 namespace naru {

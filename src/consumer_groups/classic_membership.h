@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_step.h"
 #include "foundation/error_code.h"

@@ -1,4 +1,4 @@
-#include "consumer_groups/classic_membership.h"
+#include "consumer_groups/classic/classic_requests.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "consumer_groups/classic_rebalance.h"
+#include "consumer_groups/classic/classic_rebalance.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "consumer_groups/classic_sessions.h"
+#include "consumer_groups/classic/classic_sessions.h"
 
 namespace naru {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <string_view>
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 #include "consumer_groups/group_step.h"
 #include "foundation/error_code.h"
 

@@ -1,4 +1,4 @@
-#include "consumer_groups/classic_sessions.h"
+#include "consumer_groups/classic/classic_sessions.h"
 
 namespace naru {
 namespace {
@@ -34,8 +34,11 @@ bool session_is_over(ClassicGroup& group, ClassicMember& member, GroupStep& step
   member.session_timer.reset();
   // Whoever is parked waits for us, not we for him; only who has no id yet may have given up and come back as another.
   const bool waits_for_us = !member.is_new && (member.parked_join || member.parked_sync);
-  if (waits_for_us) member.session_end = step.time.now + member.session_timeout;
-  if (member.session_end <= step.time.now && !waits_for_us) return true;
+  if (waits_for_us) {
+    member.session_end = step.time.now + member.session_timeout;
+  } else if (member.session_end <= step.time.now) {
+    return true;
+  }
   set_session_timer(group, member, member.session_end, step);
   return false;
 }

@@ -1,7 +1,7 @@
 // How long a member may be silent.
 #pragma once
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 #include "consumer_groups/group_step.h"
 
 namespace naru {

@@ -1,4 +1,4 @@
-#include "consumer_groups/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "consumer_groups/consumer_group_messages.h"
+#include "consumer_groups/consumer_protocol/consumer_group_messages.h"
 
 namespace naru {
 namespace {

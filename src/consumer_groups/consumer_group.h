@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "consumer_groups/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
 #include "consumer_groups/group_messages.h"
 #include "foundation/error_code.h"
 #include "foundation/time.h"

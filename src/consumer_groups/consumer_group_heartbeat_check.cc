@@ -1,4 +1,4 @@
-#include "consumer_groups/consumer_group_heartbeat_check.h"
+#include "consumer_groups/consumer_protocol/consumer_group_heartbeat_check.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "consumer_groups/group_records.h"
+#include "foundation/sort_and_drop_doubles.h"
 
 namespace naru {
 namespace {
@@ -64,9 +65,7 @@ Status check_subscription_size(const ConsumerHeartbeat& request, size_t limit) {
 }
 
 std::vector<std::string> in_order(std::vector<std::string> names) {
-  std::ranges::sort(names);
-  const auto surplus = std::ranges::unique(names);
-  names.erase(surplus.begin(), surplus.end());
+  sort_and_drop_doubles(names);
   return names;
 }
 

@@ -2,9 +2,9 @@
 // member's subscription.
 #pragma once
 
-#include "consumer_groups/consumer_group.h"
-#include "consumer_groups/consumer_group_messages.h"
-#include "consumer_groups/consumer_group_settings.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_messages.h"
+#include "consumer_groups/consumer_protocol/consumer_group_settings.h"
 #include "foundation/status.h"
 
 namespace naru {

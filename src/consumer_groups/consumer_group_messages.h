@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "consumer_groups/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
 #include "foundation/error_code.h"
 #include "foundation/ids.h"
 #include "foundation/time.h"

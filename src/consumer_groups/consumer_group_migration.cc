@@ -1,9 +1,9 @@
-#include "consumer_groups/consumer_group_migration.h"
+#include "consumer_groups/consumer_protocol/consumer_group_migration.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/consumer_group_protocol.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
 #include "foundation/assert.h"
 
 namespace naru {

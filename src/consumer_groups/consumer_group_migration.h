@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "consumer_groups/classic_group.h"
-#include "consumer_groups/consumer_group.h"
-#include "consumer_groups/consumer_group_settings.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/classic/classic_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_settings.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
 

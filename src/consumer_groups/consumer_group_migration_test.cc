@@ -1,10 +1,10 @@
 // Groups that change their protocol while they have members, and members of both protocols in one group.
-#include "consumer_groups/consumer_group_migration.h"
+#include "consumer_groups/consumer_protocol/consumer_group_migration.h"
 
 #include <gtest/gtest.h>
 
-#include "consumer_groups/consumer_group_protocol.h"
-#include "consumer_groups/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
 #include "consumer_groups/group_testing.h"
 #include "kafka_protocol/messages/consumer_protocol_subscription.h"
 #include "kafka_protocol/wire_writer.h"

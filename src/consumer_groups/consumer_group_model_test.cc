@@ -13,7 +13,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "consumer_groups/consumer_group_testing.h"
+#include "consumer_groups/consumer_protocol/consumer_group_testing.h"
 
 namespace naru {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/ids.h"
+#include "foundation/sort_and_drop_doubles.h"
 #include "foundation/uuid.h"
 
 namespace naru {
@@ -24,9 +25,7 @@ struct TopicIdPartition {
 using PartitionSet = std::vector<TopicIdPartition>;
 
 inline PartitionSet make_partition_set(std::vector<TopicIdPartition> partitions) {
-  std::ranges::sort(partitions);
-  const auto surplus = std::ranges::unique(partitions);
-  partitions.erase(surplus.begin(), surplus.end());
+  sort_and_drop_doubles(partitions);
   return partitions;
 }
 

@@ -1,8 +1,9 @@
-#include "consumer_groups/consumer_group_protocol.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "foundation/sort_and_drop_doubles.h"
 #include "kafka_protocol/embedded_consumer_protocol.h"
 
 namespace naru {
@@ -26,9 +27,7 @@ Result<ConsumerProtocolMetadata> read_protocol_metadata(BytesView metadata) {
                                   .topics = std::move(read->message.topics),
                                   .owned = flattened(read->message.owned_partitions),
                                   .rack_id = std::move(read->message.rack_id)};
-  std::ranges::sort(result.topics);
-  const auto surplus = std::ranges::unique(result.topics);
-  result.topics.erase(surplus.begin(), surplus.end());
+  sort_and_drop_doubles(result.topics);
   return result;
 }
 

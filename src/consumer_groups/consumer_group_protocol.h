@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "consumer_groups/consumer_group_partitions.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "consumer_groups/group_messages.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"

@@ -1,4 +1,4 @@
-#include "consumer_groups/consumer_group_reconciliation.h"
+#include "consumer_groups/consumer_protocol/consumer_group_reconciliation.h"
 
 #include <algorithm>
 #include <utility>

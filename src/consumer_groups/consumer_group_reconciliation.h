@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "consumer_groups/consumer_group.h"
-#include "consumer_groups/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
 
 namespace naru {
 

@@ -1,12 +1,13 @@
-#include "consumer_groups/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "consumer_groups/consumer_group_messages.h"
+#include "consumer_groups/consumer_protocol/consumer_group_messages.h"
 
 #include "foundation/byte_reader.h"
+#include "foundation/sort_and_drop_doubles.h"
 #include "internal_records/consumer_group_current_member_assignment_key.h"
 #include "internal_records/consumer_group_current_member_assignment_value.h"
 #include "internal_records/consumer_group_member_metadata_key.h"
@@ -56,12 +57,6 @@ PartitionSet partitions_of(const std::vector<Topic>& topics) {
   return make_partition_set(std::move(partitions));
 }
 
-void sort_names(std::vector<std::string>& names) {
-  std::ranges::sort(names);
-  const auto surplus = std::ranges::unique(names);
-  names.erase(surplus.begin(), surplus.end());
-}
-
 template <class Key>
 Bytes key_of_group(std::string_view group_id) {
   Key key;
@@ -105,7 +100,7 @@ Result<ConsumerSubscription> read_value(MemberValue value) {
       .rebalance_timeout = Milliseconds(value.rebalance_timeout_ms),
       .assignor = std::move(value.server_assignor),
   };
-  sort_names(result.topics);
+  sort_and_drop_doubles(result.topics);
   if (value.classic_member_metadata.has_value()) {
     ClassicMembership classic{Milliseconds(value.classic_member_metadata->session_timeout_ms), {}};
     for (auto& protocol : value.classic_member_metadata->supported_protocols) {
@@ -137,7 +132,7 @@ Result<ConsumerMemberAssignment> read_value(const CurrentValue& value) {
 
 Result<ResolvedExpression> read_value(ExpressionValue value) {
   ResolvedExpression result{std::move(value.topics), value.version, value.timestamp};
-  sort_names(result.topics);
+  sort_and_drop_doubles(result.topics);
   return result;
 }
 

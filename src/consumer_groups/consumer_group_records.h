@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "consumer_groups/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"

@@ -1,4 +1,4 @@
-#include "consumer_groups/consumer_group_target.h"
+#include "consumer_groups/consumer_protocol/consumer_group_target.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,10 +6,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "consumer_groups/assignors/assignor.h"
-#include "consumer_groups/assignors/range_assignor.h"
-#include "consumer_groups/assignors/uniform_assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/range_assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/uniform_assignor.h"
 #include "foundation/assert.h"
+#include "foundation/sort_and_drop_doubles.h"
 
 namespace naru {
 namespace {
@@ -53,9 +54,7 @@ class TargetInput {
     add_places(subscription.topics, entry->second);
     const auto resolved = group_.expressions().find(subscription.expression);
     if (resolved != group_.expressions().end()) add_places(resolved->second.topics, entry->second);
-    std::ranges::sort(entry->second);
-    const auto surplus = std::ranges::unique(entry->second);
-    entry->second.erase(surplus.begin(), surplus.end());
+    sort_and_drop_doubles(entry->second);
     return entry->second;
   }
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "consumer_groups/consumer_group.h"
-#include "consumer_groups/consumer_group_partitions.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 
 namespace naru {
 

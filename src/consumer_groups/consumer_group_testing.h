@@ -14,7 +14,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 #include "consumer_groups/group_testing.h"
 
 namespace naru {

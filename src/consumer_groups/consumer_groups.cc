@@ -1,10 +1,10 @@
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_group_target.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_target.h"
 #include "foundation/assert.h"
 #include "foundation/log.h"
 
@@ -155,6 +155,14 @@ std::vector<ListedGroup> ConsumerGroups::list() const {
   std::vector<ListedGroup> result;
   for (const auto& [group_id, entry] : groups_) {
     result.push_back({group_id, "consumer", std::string(entry.group.state()), "consumer"});
+  }
+  return result;
+}
+
+std::vector<std::string> ConsumerGroups::empty_groups() const {
+  std::vector<std::string> result;
+  for (const auto& [group_id, entry] : groups_) {
+    if (entry.group.size() == 0) result.push_back(group_id);
   }
   return result;
 }

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "consumer_groups/consumer_group.h"
-#include "consumer_groups/consumer_group_messages.h"
-#include "consumer_groups/consumer_group_migration.h"
-#include "consumer_groups/consumer_group_settings.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_messages.h"
+#include "consumer_groups/consumer_protocol/consumer_group_migration.h"
+#include "consumer_groups/consumer_protocol/consumer_group_settings.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "consumer_groups/group_messages.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "foundation/bytes.h"
@@ -47,8 +47,8 @@ class ConsumerGroups {
 
   ConsumerHeartbeatAnswer heartbeat(const ConsumerHeartbeat& request, const CoordinatorTime& time,
                                     CoordinatorOutcome& outcome);
-  // What is wrong with a heartbeat of somebody who joins, whatever the group looks like.
-  Status check_join(const ConsumerHeartbeat& request) const;
+  // What is wrong with a heartbeat of somebody who stays or joins, whatever the group looks like.
+  Status check_request(const ConsumerHeartbeat& request) const;
   DescribedConsumerGroup describe(std::string_view group_id) const;
 
   // Members of the classic protocol in a group of the consumer protocol; the group exists. Nobody has to wait: whoever
@@ -79,6 +79,7 @@ class ConsumerGroups {
   const SharedTopics& topics() const { return topics_; }
   // By name.
   std::vector<ListedGroup> list() const;
+  std::vector<std::string> empty_groups() const;
 
   // By group: for comparing what was loaded with what was live, and for printing.
   std::map<std::string, ConsumerGroup> durable_state() const;

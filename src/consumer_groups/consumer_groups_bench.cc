@@ -8,7 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 #include "foundation/log.h"
 
 namespace naru {

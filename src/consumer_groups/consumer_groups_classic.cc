@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/consumer_group_heartbeat_check.h"
-#include "consumer_groups/consumer_group_protocol.h"
-#include "consumer_groups/consumer_group_reconciliation.h"
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_group_heartbeat_check.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
+#include "consumer_groups/consumer_protocol/consumer_group_reconciliation.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 #include "foundation/log.h"
 
 namespace naru {

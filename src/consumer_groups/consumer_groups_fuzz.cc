@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 #include "foundation/assert.h"
 #include "foundation/log.h"
 

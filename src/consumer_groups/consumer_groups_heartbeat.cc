@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/consumer_group_heartbeat_check.h"
-#include "consumer_groups/consumer_group_reconciliation.h"
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_groups.h"
-#include "consumer_groups/regular_expression.h"
+#include "consumer_groups/consumer_protocol/consumer_group_heartbeat_check.h"
+#include "consumer_groups/consumer_protocol/consumer_group_reconciliation.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/regular_expression.h"
 
 namespace naru {
 namespace {
@@ -48,7 +48,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHear
     NARU_TRY(check_heartbeat(request, settings_));
     return leave(request, time, outcome);
   }
-  NARU_TRY(check_join(request));
+  NARU_TRY(check_request(request));
   NARU_TRY_ASSIGN(const Admission admission, admit(request));
 
   const std::string& group_id = request.group_id;
@@ -77,7 +77,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::try_heartbeat(const ConsumerHear
   return answer;
 }
 
-Status ConsumerGroups::check_join(const ConsumerHeartbeat& request) const {
+Status ConsumerGroups::check_request(const ConsumerHeartbeat& request) const {
   NARU_TRY(check_heartbeat(request, settings_));
   if (topics_ == nullptr) return error(ErrorCode::coordinator_load_in_progress, "the topics are not known yet");
   if (!request.subscribed_expression.has_value()) return {};

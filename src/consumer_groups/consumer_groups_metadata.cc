@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_group_target.h"
-#include "consumer_groups/consumer_groups.h"
-#include "consumer_groups/regular_expression.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_target.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/regular_expression.h"
 
 namespace naru {
 namespace {

@@ -1,9 +1,9 @@
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 
 #include <gtest/gtest.h>
 
-#include "consumer_groups/consumer_group_records.h"
-#include "consumer_groups/consumer_group_testing.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_testing.h"
 
 namespace naru {
 namespace {

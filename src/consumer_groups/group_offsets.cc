@@ -1,11 +1,11 @@
-#include "consumer_groups/group_offsets.h"
+#include "consumer_groups/offsets/group_offsets.h"
 
 #include <limits>
 #include <set>
 #include <utility>
 
-#include "consumer_groups/consumer_group_protocol.h"
-#include "consumer_groups/subscribed_topics.h"
+#include "consumer_groups/classic/subscribed_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
 
 namespace naru {
 namespace {

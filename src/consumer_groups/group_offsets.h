@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer_groups/classic_group.h"
-#include "consumer_groups/consumer_group.h"
+#include "consumer_groups/classic/classic_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_step.h"
 

@@ -1,4 +1,4 @@
-#include "consumer_groups/group_offsets.h"
+#include "consumer_groups/offsets/group_offsets.h"
 
 #include <gtest/gtest.h>
 

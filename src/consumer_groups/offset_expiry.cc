@@ -1,4 +1,4 @@
-#include "consumer_groups/offset_expiry.h"
+#include "consumer_groups/offsets/offset_expiry.h"
 
 #include <algorithm>
 

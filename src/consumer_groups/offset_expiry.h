@@ -11,7 +11,7 @@
 
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_store.h"
-#include "consumer_groups/unread_records.h"
+#include "consumer_groups/offsets/unread_records.h"
 #include "foundation/time.h"
 
 namespace naru {

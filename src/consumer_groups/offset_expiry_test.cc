@@ -1,10 +1,10 @@
-#include "consumer_groups/offset_expiry.h"
+#include "consumer_groups/offsets/offset_expiry.h"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "consumer_groups/consumer_group_records.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
 #include "consumer_groups/group_testing.h"
 
 namespace naru {

@@ -1,8 +1,8 @@
-#include "consumer_groups/subscribed_topics.h"
+#include "consumer_groups/classic/subscribed_topics.h"
 
 #include <utility>
 
-#include "consumer_groups/consumer_group_protocol.h"
+#include "consumer_groups/consumer_protocol/consumer_group_protocol.h"
 
 namespace naru {
 std::optional<std::set<std::string>> subscribed_topics(const ClassicGroup& group) {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 
 namespace naru {
 

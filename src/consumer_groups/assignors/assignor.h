@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer_groups/consumer_group_partitions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_partitions.h"
 #include "foundation/uuid.h"
 
 namespace naru {

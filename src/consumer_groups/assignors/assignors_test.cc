@@ -10,9 +10,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "consumer_groups/assignors/assignor.h"
-#include "consumer_groups/assignors/range_assignor.h"
-#include "consumer_groups/assignors/uniform_assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/range_assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/uniform_assignor.h"
 
 namespace naru {
 namespace {

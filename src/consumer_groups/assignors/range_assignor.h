@@ -1,7 +1,7 @@
 // Each topic's partitions are cut into as many ranges as it has subscribers.
 #pragma once
 
-#include "consumer_groups/assignors/assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/assignor.h"
 
 namespace naru {
 

@@ -1,4 +1,4 @@
-#include "consumer_groups/assignors/uniform_assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/uniform_assignor.h"
 
 #include <algorithm>
 #include <cstddef>

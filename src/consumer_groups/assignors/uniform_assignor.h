@@ -1,7 +1,7 @@
 // Everybody gets equally much, and keeps what it has as far as that allows.
 #pragma once
 
-#include "consumer_groups/assignors/assignor.h"
+#include "consumer_groups/consumer_protocol/assignors/assignor.h"
 
 namespace naru {
 
