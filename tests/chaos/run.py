@@ -1,8 +1,8 @@
 """Chaos: a real cluster under load, and faults one after the other. In the end a checker proves from what the clients were told that
 no acknowledged record is lost, doubled or out of order. README.md explains it.
 
-    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--outage SECONDS] [--rate N]
-           [--patience FACTOR] [--keep]
+    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--faults KIND,...] [--outage SECONDS]
+           [--rate N] [--patience FACTOR] [--keep]
 """
 
 import argparse
@@ -107,7 +107,7 @@ class Run:
         self.go_on(cluster, clients, time.monotonic())
         possible = ({"brokers"} if len(cluster.brokers) > 1 else set()) | ({"store"} if cluster.store else set()) | (
             {"disk"} if cluster.small_disk else set())
-        steps = schedule(self.seed, self.cycles, possible, self.arguments.outage)
+        steps = schedule(self.seed, self.cycles, possible, self.arguments.outage, self.arguments.faults)
         with open(os.path.join(self.folder, "schedule.txt"), "w") as file:
             file.write(f"seed {self.seed}\n" + "".join(f"{number} {step}\n" for number, step in enumerate(steps, 1)))
         for number, step in enumerate(steps, 1):
@@ -211,6 +211,14 @@ def table(runs):
         yield "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
 
 
+def fault_names(text):
+    names = text.split(",")
+    for name in names:
+        if name not in FAULTS:
+            raise argparse.ArgumentTypeError(f"there is no fault '{name}'; there are {', '.join(FAULTS)}")
+    return names
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], prog="./dev chaos")
     parser.add_argument("--cycles", type=int, default=40, help="faults in all, shared by the coordination services (40)")
@@ -219,6 +227,7 @@ def parse():
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="of the schedule; else by chance")
     parser.add_argument("--outage", type=float, default=60, metavar="SECONDS", help="the long outage of the coordination service (60)")
+    parser.add_argument("--faults", type=fault_names, default=list(FAULTS), metavar="KIND,...", help=f"only these kinds of {', '.join(FAULTS)}")
     parser.add_argument("--rate", type=float, default=100, help="records per second of each of the three producers (100)")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR", help="of all bounds, for a machine that is busy (1)")
     parser.add_argument("--keep", action="store_true", help="keep logs and data though all is well")
