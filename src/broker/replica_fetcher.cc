@@ -218,8 +218,16 @@ void ReplicaFetcher::leave_session(Entry& entry) {
   removed_.push_back(entry.key());
 }
 
+// In a session the leader looks only at partitions with news. Of one that has none it would never hear that this broker
+// is registered anew, and could not take it into the in-sync set.
+void ReplicaFetcher::begin_session_of_this_life() {
+  const int64_t broker_epoch = parts_.broker_epoch();
+  if (std::exchange(broker_epoch_, broker_epoch) != broker_epoch) reset_session();
+}
+
 Task<Status> ReplicaFetcher::fetch_once() {
   take_news();
+  begin_session_of_this_life();
   kafka::FetchRequest request;
   const bool has_news = co_await fill_request(request);
   std::erase_if(syncing_, [](const EntryPtr& entry) {
@@ -298,7 +306,7 @@ void ReplicaFetcher::end_wait() {
 // True: it says something.
 Task<bool> ReplicaFetcher::fill_request(kafka::FetchRequest& request) {
   request.replica_state.replica_id = parts_.self;
-  request.replica_state.replica_epoch = parts_.broker_epoch();
+  request.replica_state.replica_epoch = broker_epoch_;
   request.min_bytes = parts_.config.fetch_min_bytes;
   request.max_bytes = parts_.config.fetch_response_max_bytes;
   request.session_id = session_id_;

@@ -104,6 +104,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<void> apply(EntryPtr entry, const kafka::FetchResponse::PartitionData& answer, SharedBytes records);
   void retry_later(Entry& entry, const Status& problem);
   void reset_session();
+  void begin_session_of_this_life();
 
   const ReplicaFetcherParts& parts_;
   const Leader leader_;
@@ -125,6 +126,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   std::vector<Key> removed_;         // the leader's session still holds them
   size_t in_session_ = 0;
   bool syncs_are_slow_ = false;  // a wait for them was in vain
+  int64_t broker_epoch_ = -1;    // the session's
   int32_t session_id_ = 0;
   int32_t session_epoch_ = 0;
   bool answer_had_data_ = false;

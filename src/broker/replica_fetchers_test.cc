@@ -17,7 +17,6 @@ namespace naru {
 namespace {
 
 constexpr uint16_t kLeaderPort = 9092;
-constexpr int64_t kFollowerEpoch = 55;
 using Request = client::FakeBroker::Request;
 
 // One side: partitions of one topic each on a disk.
@@ -110,7 +109,7 @@ class FollowingBroker : public testing::Test {
   std::optional<Bytes> serve(const Request& request) {
     const auto asked = request.body<kafka::FetchRequest>();
     EXPECT_EQ(asked.replica_state.replica_id, BrokerId(2));
-    EXPECT_EQ(asked.replica_state.replica_epoch, kFollowerEpoch);
+    EXPECT_EQ(asked.replica_state.replica_epoch, follower_epoch);
     kafka::FetchResponse response;
     if (asked.session_epoch == 0) {
       session.clear();
@@ -143,7 +142,7 @@ class FollowingBroker : public testing::Test {
     const auto read = [&]() -> Task<void> {
       view =
           co_await leader.partitions.at(topic)->read_as_follower({.replica = BrokerId(2),
-                                                                  .broker_epoch = kFollowerEpoch,
+                                                                  .broker_epoch = follower_epoch,
                                                                   .from = wanted.fetch_offset,
                                                                   .last_fetched_epoch = wanted.last_fetched_epoch,
                                                                   .flushed_end = wanted.flushed_offset,
@@ -176,12 +175,13 @@ class FollowingBroker : public testing::Test {
   int refusals = 0;
   int full_requests = 0;
   int32_t next_session_epoch = 0;
+  int64_t follower_epoch = 55;
   bool forget_session = false;
   bool hold_waiting = false;
   bool damage_next = false;
   ReplicationConfig config = make_broker_config({})->replication;
   std::vector<FollowedPartition> list;
-  ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [] { return kFollowerEpoch; }, follower.metrics};
+  ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [this] { return follower_epoch; }, follower.metrics};
 };
 
 TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
@@ -211,6 +211,20 @@ TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {
   world.network().cut_all();
   ASSERT_TRUE(acknowledged(1));
   EXPECT_GE(leader_broker.connections(), 2u);
+}
+
+TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  world.run_for(2s);
+  ASSERT_EQ(full_requests, 1);
+  follower_epoch = 56;
+  world.run_for(2s);
+  EXPECT_EQ(full_requests, 2);
+  EXPECT_EQ(session.size(), 2u);
+  EXPECT_EQ(leader_broker.connections(), 1u);
+  EXPECT_TRUE(acknowledged(2));
 }
 
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {

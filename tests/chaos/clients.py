@@ -12,7 +12,7 @@ from services import PATIENCE_S, die_with_parent
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEMBER = os.path.join(HERE, "..", "system", "group_member.py")
 GROUPS = {"range": ("range", 2), "cooperative": ("cooperative-sticky", 3)}  # assignor, members
-COMMIT_EVERY = 20
+COMMIT_EVERY = 50
 
 
 class Client:

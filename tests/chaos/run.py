@@ -135,8 +135,9 @@ class Run:
                 self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
         finally:
             self.act(f"the end of {what}", fault.end, cluster, broker, step)
-        self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
-        told.append(f"whole {self.recovered[-1]:.1f} s after the end")
+        ended = time.monotonic()
+        self.recovered.append(self.go_on(cluster, clients, ended))
+        told.append(f"whole {self.recovered[-1]:.1f} s after the end, all read after {time.monotonic() - ended:.1f} s")
         if fault.excuses_clients:
             self.mark("whole")
         self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
