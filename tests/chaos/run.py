@@ -124,10 +124,11 @@ class Run:
         if fault.excuses_clients:
             self.mark("excused")
         self.act(what, fault.begin, cluster, broker, step)
+        begun = time.monotonic()  # what was sent while it began may have come through
         try:
             self.replace_a_client(step, clients)
             if writes_go_on:
-                self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(began), WRITES_AGAIN_S)
+                self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(begun), WRITES_AGAIN_S)
                 self.writes_again.append(time.monotonic() - began)
                 told.append(f"writes again after {self.writes_again[-1]:.1f} s")
             time.sleep(max(0.0, began + step.seconds - time.monotonic()))
