@@ -39,6 +39,8 @@ class Side {
     return partitions.emplace(topic, std::move(partition)).first->second;
   }
   Seams seams() { return process_->seams(); }
+  // From now on.
+  void set_sync_time(Duration time) { process_->scheduler().set_disk_timing({.usual_min = time, .usual_max = time}); }
 
   std::map<Uuid, std::shared_ptr<Partition>> partitions;
   MetricsRegistry metrics;
@@ -123,6 +125,9 @@ class FollowingBroker : public testing::Test {
     for (const auto& topic : asked.forgotten_topics_data) session.erase(topic.topic_id);
     for (const auto& topic : asked.topics) session[topic.topic_id] = topic.partitions.front();
     response.session_id = 77;
+    for (const auto& [topic, wanted] : session) {
+      if (wanted.flushed_offset < wanted.fetch_offset) longest_wait_ms = std::max(longest_wait_ms, asked.max_wait_ms);
+    }
     bool has_data = false;
     for (const auto& [topic, wanted] : session) has_data |= answer_partition(topic, wanted, response);
     if (hold_waiting && asked.max_wait_ms > 0 && !has_data) return std::nullopt;
@@ -174,6 +179,7 @@ class FollowingBroker : public testing::Test {
   std::set<Uuid> refused;
   int refusals = 0;
   int full_requests = 0;
+  int32_t longest_wait_ms = 0;  // of a fetch while something is not durable at the follower
   int32_t next_session_epoch = 0;
   int64_t follower_epoch = 55;
   bool forget_session = false;
@@ -238,6 +244,16 @@ TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
   ASSERT_TRUE(acknowledged(2));
   refused.clear();
   EXPECT_TRUE(acknowledged(1));
+}
+
+TEST_F(FollowingBroker, TheLeaderHearsSoonOfASyncThatWasSlow) {
+  add_partition(1);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  follower.set_sync_time(3s);
+  ASSERT_TRUE(acknowledged(1));
+  EXPECT_GT(longest_wait_ms, 0) << "meanwhile it asks for what is new";
+  EXPECT_LE(longest_wait_ms, 50);
 }
 
 TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {
