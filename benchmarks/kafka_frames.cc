@@ -65,9 +65,9 @@ size_t first_value_position(size_t value_bytes) {
   return batch.size() - 1 - value_bytes;
 }
 
-Bytes produce_frame(std::string_view topic, int32_t partitions, BytesView batch) {
+Bytes produce_frame(std::string_view topic, int32_t partitions, BytesView batch, int16_t acks) {
   kafka::ProduceRequest request;
-  request.acks = 1;
+  request.acks = acks;
   request.timeout_ms = 30'000;
   auto& data = request.topic_data.emplace_back();
   data.name = topic;

@@ -15,8 +15,8 @@ Bytes make_batch(size_t records, size_t value_bytes);
 // Where the first record's value begins in such a batch.
 size_t first_value_position(size_t value_bytes);
 
-// Produce, acks=1: `batch` for each of the partitions 0 to `partitions` - 1.
-Bytes produce_frame(std::string_view topic, int32_t partitions, BytesView batch);
+// Produce: `batch` for each of the partitions 0 to `partitions` - 1.
+Bytes produce_frame(std::string_view topic, int32_t partitions, BytesView batch, int16_t acks = 1);
 Bytes fetch_frame(std::string_view topic, int64_t offset, int32_t max_bytes, int32_t max_wait_ms);
 Bytes create_topic_frame(std::string_view topic, int32_t partitions, const std::vector<std::string>& settings);
 

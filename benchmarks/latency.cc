@@ -215,7 +215,7 @@ void run_redis_latency(const LatencyLoad& load) {
 }
 
 void run_rounds(const RoundLoad& load) {
-  const Bytes frame = produce_frame(load.topic, load.partitions, make_batch(1, load.message_bytes));
+  const Bytes frame = produce_frame(load.topic, load.partitions, make_batch(1, load.message_bytes), load.acks);
   const int socket = connect_to(load.port);
   std::vector<std::byte> answer;
   std::vector<int64_t> latencies;

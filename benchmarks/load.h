@@ -15,6 +15,7 @@ struct ProduceLoad {
   size_t batch_bytes = 1'000'000;
   size_t message_bytes = 1024;
   int in_flight = 4;
+  int16_t acks = 1;
 };
 // Whole batches as fast as the server takes them. Works against the floor sink too, which answers anything.
 void run_produce(const ProduceLoad& load);
@@ -52,6 +53,7 @@ struct RoundLoad {
   int partitions = 1;
   int rounds = 100;
   size_t message_bytes = 1024;
+  int16_t acks = 1;
 };
 // One request with one message for each partition; the next one when it is acknowledged.
 void run_rounds(const RoundLoad& load);

@@ -14,14 +14,14 @@ void usage() {
   std::fprintf(stderr,
                "usage: bench_load VERB PORT [name=value]...\n"
                "  create topic= partitions= [any.topic.setting=]\n"
-               "  produce topic= bytes= [batch=] [message=] [in_flight=]\n"
+               "  produce topic= bytes= [batch=] [message=] [in_flight=] [acks=]\n"
                "  fetch   topic= bytes= [batch=] [message=]\n"
                "  pull    bytes= [batch=] [message=]\n"
                "  echo    [connections=] [count=] [message=]\n"
                "  small   topic= [connections=] [count=] [message=]\n"
                "  kafka-latency topic= [rate=] [seconds=] [message=]\n"
                "  redis-latency topic= [rate=] [seconds=] [message=]\n"
-               "  rounds  topic= partitions= rounds= [message=]\n"
+               "  rounds  topic= partitions= rounds= [message=] [acks=]\n"
                "  groups  groups= members= [heartbeat_ms=] [seconds=]\n"
                "  rebalance members= [heartbeat_ms=] [rounds=]\n"
                "  commits topic= [connections=] [count=]\n");
@@ -63,6 +63,7 @@ void run(std::string_view verb, uint16_t port, Arguments arguments) {
     take(arguments, "batch", load.batch_bytes);
     take(arguments, "message", load.message_bytes);
     take(arguments, "in_flight", load.in_flight);
+    take(arguments, "acks", load.acks);
     return verb == "produce" ? run_produce(load) : verb == "fetch" ? run_fetch(load) : run_pull(load);
   }
   if (verb == "echo" || verb == "small") {
@@ -84,6 +85,7 @@ void run(std::string_view verb, uint16_t port, Arguments arguments) {
     take(arguments, "partitions", load.partitions);
     take(arguments, "rounds", load.rounds);
     take(arguments, "message", load.message_bytes);
+    take(arguments, "acks", load.acks);
     return run_rounds(load);
   }
   if (verb == "groups" || verb == "rebalance") {

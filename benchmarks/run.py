@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+from clusters import NaruCluster, elect_preferred, kill_one_after_the_other
 from servers import BIN, Floor, Naru, Redis, cpu_seconds, load, run_json
 
 GB = 1_000_000_000
@@ -47,7 +48,7 @@ class Comparison:
         ratio = ours / theirs
         return {"name": name, "unit": self.unit, "ours": ours, "compared_with": theirs, "ratio": ratio,
                 "ratio_min": min(ratios), "ratio_max": max(ratios), "goal": goal, "goal_is": ">=" if at_least else "<=",
-                "reached": ratio >= goal if at_least else ratio <= goal}
+                "reached": goal is None or (ratio >= goal if at_least else ratio <= goal)}
 
 
 def absolute_row(name, unit, values, goal):
@@ -287,6 +288,85 @@ class Bench:
         return rows
 
 
+    # --- Clusters ------------------------------------------------------------------------------------------------------
+
+    def replication(self):
+        """Produce to three replicas with acks=all, against one broker: throughput and round trip, fsynced and loose"""
+        size = self.scaled(PAGE_CACHE_BYTES, 50_000_000)
+        rounds = self.scaled(2000, 100)
+        rows = []
+        for kind, settings in (("fsync acks", {}), ("loose acks", LOOSE)):
+            throughput, p50, p99 = Comparison("bytes/s"), Comparison("µs"), Comparison("µs")
+            for _ in range(self.repeats):
+                cluster, naru = self.run(NaruCluster()), self.run(Naru())
+                cluster.create("bench", min_insync_replicas=2, **settings)
+                naru.create("bench", **settings)
+                ports = cluster.broker(cluster.leaders("bench")[0]).port, naru.port
+                throughput.add(*(load("produce", port, topic="bench", bytes=size, acks=-1)["bytes_per_second"] for port in ports))
+                trips = [load("rounds", port, topic="bench", partitions=1, rounds=rounds, acks=-1) for port in ports]
+                p50.add(*(trip["p50_us"] for trip in trips))
+                p99.add(*(trip["p99_us"] for trip in trips))
+                cluster.close()
+                naru.close()
+            rows.append(throughput.row(f"three replicas, acks=all, {kind}, 1 MB batches, against one broker: throughput", None))
+            rows.append(p50.row(f"three replicas, acks=all, {kind}, one 1 KiB message, against one broker: p50", None))
+            rows.append(p99.row("the same: p99", None))
+        return rows
+
+    def failover(self):
+        """kill -9 of a leader in a cluster of three, 30 partitions: until writes to its partitions are accepted again"""
+        cluster = self.run(NaruCluster())
+        cluster.create("bench", 30, min_insync_replicas=2)
+        elect_preferred(cluster)
+        rows = self.kills(cluster, 30)
+        cluster.close()
+        return rows
+
+    def large_cluster(self):
+        """10,000 partitions on each of three brokers: memory, restart, kill -9 of leaders and of controllers"""
+        partitions = self.scaled(10_000, 300)
+        cluster = self.run(NaruCluster())
+        empty = [cluster.resident_bytes(broker) for broker in cluster.brokers]
+        cluster.create("bench", partitions, min_insync_replicas=2)
+        full = [cluster.resident_bytes(broker) for broker in cluster.brokers]
+        memory = [(after - before) / partitions / 1024 for before, after in zip(empty, full)]
+        ready, whole = [], []
+        for broker in cluster.brokers:
+            broker.terminate()
+            begin = time.monotonic()
+            ready.append(cluster.seconds_to_ready(broker))
+            cluster.wait_until_whole()
+            whole.append(time.monotonic() - begin)
+        elect_preferred(cluster)
+        rows = [absolute_row(f"three brokers with {partitions} partitions each: memory per partition", "KiB", memory, None),
+                absolute_row("the same, clean restart of one: ready", "s", ready, None),
+                absolute_row("the same, clean restart of one: all in sync again", "s", whole, None)]
+        rows += self.kills(cluster, partitions)
+        cluster.close()
+        return rows
+
+    def kills(self, cluster, partitions):
+        kills = list(kill_one_after_the_other(cluster, "bench", self.scaled(20, 3)))
+        what = f"kill -9 of one of three brokers with {partitions} partitions"
+        controllers = [kill.controller - kill.detected for kill in kills if kill.controller]
+        rows = percentile_rows(f"{what}: first write accepted, after detection", [kill.first - kill.detected for kill in kills], 1)
+        rows += percentile_rows("the same, in all probed partitions, after detection", [kill.last - kill.detected for kill in kills], 1)
+        rows += percentile_rows(f"{what}: first write accepted, after the kill (session 3 s)", [kill.first for kill in kills], None)
+        if controllers:
+            rows += percentile_rows(f"{what}, the controller: a new one is in office, after detection", controllers, None)
+        return rows
+
+
+def percentile_rows(name, values, goal):
+    """p50 and p99; of a few values, the largest is the p99."""
+    ordered = sorted(values)
+    p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    rows = []
+    for label, value in ((f"{name}: p50 of {len(values)}", statistics.median(values)), (f"{name}: p99", p99)):
+        rows.append({**absolute_row(label, "s", values, goal), "ours": value, "reached": goal is None or value <= goal})
+    return rows
+
+
 def timed(work):
     begin = time.monotonic()
     work()
@@ -303,9 +383,9 @@ def table(rows):
         mark = "" if row["goal"] is None else "reached" if row["reached"] else "**missed**"
         goal = "" if row["goal"] is None else f"≤ {row['goal']} {row['unit']}"
         if "ratio" in row:
+            goal = "" if row["goal"] is None else f"{row['goal_is'].replace('<=', '≤').replace('>=', '≥')} {row['goal']}"
             lines.append(f"| {row['name']} | {number(row['ours'])} {row['unit']} | {number(row['compared_with'])} | "
-                         f"{row['ratio']:.2f} ({row['ratio_min']:.2f}–{row['ratio_max']:.2f}) | "
-                         f"{row['goal_is'].replace('<=', '≤').replace('>=', '≥')} {row['goal']} | {mark} |")
+                         f"{row['ratio']:.2f} ({row['ratio_min']:.2f}–{row['ratio_max']:.2f}) | {goal} | {mark} |")
         else:
             lines.append(f"| {row['name']} | {number(row['ours'])} {row['unit']} ({number(row['min'])}–{number(row['max'])}) | | | "
                          f"{goal} | {mark} |")
@@ -313,7 +393,7 @@ def table(rows):
 
 
 MEASURES = ["produce_cpu", "fetch_cpu", "request_cpu", "latency", "librdkafka", "many_partitions", "fsync_throughput", "groups", "start",
-            "ten_thousand_partitions"]
+            "ten_thousand_partitions", "replication", "failover", "large_cluster"]
 
 
 def commit():

@@ -26,7 +26,7 @@ void report(uint64_t bytes, int64_t nanoseconds) {
 
 void run_produce(const ProduceLoad& load) {
   const Bytes batch = batch_of(load);
-  const Bytes frame = produce_frame(load.topic, 1, batch);
+  const Bytes frame = produce_frame(load.topic, 1, batch, load.acks);
   const uint64_t requests = std::max<uint64_t>(load.bytes / batch.size(), 1);
   const int socket = connect_to(load.port);
   std::vector<std::byte> answer;

@@ -15,6 +15,8 @@ constexpr int16_t kFirstUsableVersion = 17;
 constexpr Duration kAnswerPatience = 30s;
 // After the first failure; then twice as long each time, up to replica.fetch.backoff.ms.
 constexpr Duration kFirstPause = 20ms;
+// At the leader, while slow syncs are outstanding: it hears this much later what is durable here.
+constexpr Milliseconds kWaitWithSlowSyncs(50);
 
 }  // namespace
 
@@ -218,21 +220,34 @@ void ReplicaFetcher::leave_session(Entry& entry) {
   removed_.push_back(entry.key());
 }
 
+// In a session the leader looks only at partitions with news. Of one that has none it would never hear that this broker
+// is registered anew, and could not take it into the in-sync set.
+void ReplicaFetcher::begin_session_of_this_life() {
+  const int64_t broker_epoch = parts_.broker_epoch();
+  if (std::exchange(broker_epoch_, broker_epoch) != broker_epoch) reset_session();
+}
+
 Task<Status> ReplicaFetcher::fetch_once() {
   take_news();
+  begin_session_of_this_life();
   kafka::FetchRequest request;
   const bool has_news = co_await fill_request(request);
   std::erase_if(syncing_, [](const EntryPtr& entry) {
     entry->in_syncing = entry->waits_for_sync();
     return !entry->in_syncing;
   });
+  if (syncing_.empty()) {
+    syncs_are_slow_ = false;
+  } else if (syncs_are_slow_ && parts_.seams.clock.now() >= sync_again_) {
+    co_await stop_waiting_for_syncs();
+  }
   const bool syncs = !syncing_.empty() && !syncs_are_slow_;
   const Milliseconds longest_wait = std::min(parts_.config.fetch_wait_max, until_next_try());
   if (!has_news && ((syncs && !answer_had_data_) || in_session_ == 0)) {
     if (!co_await rest(longest_wait)) co_await stop_waiting_for_syncs();
     co_return Status();
   }
-  request.max_wait_ms = syncs ? 0 : static_cast<int32_t>(longest_wait.count());
+  request.max_wait_ms = static_cast<int32_t>(wait_at_leader(longest_wait).count());
   if (!begin_wait(request)) request.max_wait_ms = 0;
   std::shared_ptr<client::BrokerConnection> connection;
   {
@@ -247,9 +262,15 @@ Task<Status> ReplicaFetcher::fetch_once() {
   co_return co_await take_answer(std::make_shared<const kafka::FetchResponse>(std::move(*answer)));
 }
 
+Milliseconds ReplicaFetcher::wait_at_leader(Milliseconds longest) const {
+  if (syncing_.empty()) return longest;
+  return syncs_are_slow_ ? std::min(longest, kWaitWithSlowSyncs) : Milliseconds(0);
+}
+
 // A sync that failed for want of space is not tried again by itself.
 Task<void> ReplicaFetcher::stop_waiting_for_syncs() {
-  syncs_are_slow_ = true;  // until the next answer
+  syncs_are_slow_ = true;
+  sync_again_ = parts_.seams.clock.now() + parts_.config.fetch_wait_max;
   for (const EntryPtr& entry : syncing_) {
     co_await entry->partition->sync_soon();
     make_dirty(entry);
@@ -298,7 +319,7 @@ void ReplicaFetcher::end_wait() {
 // True: it says something.
 Task<bool> ReplicaFetcher::fill_request(kafka::FetchRequest& request) {
   request.replica_state.replica_id = parts_.self;
-  request.replica_state.replica_epoch = parts_.broker_epoch();
+  request.replica_state.replica_epoch = broker_epoch_;
   request.min_bytes = parts_.config.fetch_min_bytes;
   request.max_bytes = parts_.config.fetch_response_max_bytes;
   request.session_id = session_id_;
@@ -371,7 +392,6 @@ Task<Status> ReplicaFetcher::take_answer(std::shared_ptr<const kafka::FetchRespo
   session_epoch_ =
       session_id_ == FetchSession::kNoSession ? FetchSession::kInitialEpoch : FetchSession::epoch_after(session_epoch_);
   answer_had_data_ = false;
-  syncs_are_slow_ = false;
   for (const auto& topic : response->responses) {
     for (const auto& partition : topic.partitions) {
       const auto found = entries_.find({topic.topic_id, partition.partition_index});

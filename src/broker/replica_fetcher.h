@@ -91,6 +91,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   bool is_followed(const Entry& entry) const;
   void make_dirty(const EntryPtr& entry);
   void leave_session(Entry& entry);
+  Milliseconds wait_at_leader(Milliseconds longest) const;
   Task<void> stop_waiting_for_syncs();
   Milliseconds until_next_try() const;
   Task<bool> rest(Duration longest);
@@ -104,6 +105,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<void> apply(EntryPtr entry, const kafka::FetchResponse::PartitionData& answer, SharedBytes records);
   void retry_later(Entry& entry, const Status& problem);
   void reset_session();
+  void begin_session_of_this_life();
 
   const ReplicaFetcherParts& parts_;
   const Leader leader_;
@@ -124,7 +126,9 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   std::vector<EntryPtr> syncing_;    // hold something that is not durable, and the leader waits for that
   std::vector<Key> removed_;         // the leader's session still holds them
   size_t in_session_ = 0;
-  bool syncs_are_slow_ = false;  // a wait for them was in vain
+  bool syncs_are_slow_ = false;  // a wait for them was in vain: until there are none
+  MonotonicTime sync_again_;     // then
+  int64_t broker_epoch_ = -1;    // the session's
   int32_t session_id_ = 0;
   int32_t session_epoch_ = 0;
   bool answer_had_data_ = false;

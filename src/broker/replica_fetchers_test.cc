@@ -17,7 +17,6 @@ namespace naru {
 namespace {
 
 constexpr uint16_t kLeaderPort = 9092;
-constexpr int64_t kFollowerEpoch = 55;
 using Request = client::FakeBroker::Request;
 
 // One side: partitions of one topic each on a disk.
@@ -40,6 +39,8 @@ class Side {
     return partitions.emplace(topic, std::move(partition)).first->second;
   }
   Seams seams() { return process_->seams(); }
+  // From now on.
+  void set_sync_time(Duration time) { process_->scheduler().set_disk_timing({.usual_min = time, .usual_max = time}); }
 
   std::map<Uuid, std::shared_ptr<Partition>> partitions;
   MetricsRegistry metrics;
@@ -110,7 +111,7 @@ class FollowingBroker : public testing::Test {
   std::optional<Bytes> serve(const Request& request) {
     const auto asked = request.body<kafka::FetchRequest>();
     EXPECT_EQ(asked.replica_state.replica_id, BrokerId(2));
-    EXPECT_EQ(asked.replica_state.replica_epoch, kFollowerEpoch);
+    EXPECT_EQ(asked.replica_state.replica_epoch, follower_epoch);
     kafka::FetchResponse response;
     if (asked.session_epoch == 0) {
       session.clear();
@@ -124,6 +125,9 @@ class FollowingBroker : public testing::Test {
     for (const auto& topic : asked.forgotten_topics_data) session.erase(topic.topic_id);
     for (const auto& topic : asked.topics) session[topic.topic_id] = topic.partitions.front();
     response.session_id = 77;
+    for (const auto& [topic, wanted] : session) {
+      if (wanted.flushed_offset < wanted.fetch_offset) longest_wait_ms = std::max(longest_wait_ms, asked.max_wait_ms);
+    }
     bool has_data = false;
     for (const auto& [topic, wanted] : session) has_data |= answer_partition(topic, wanted, response);
     if (hold_waiting && asked.max_wait_ms > 0 && !has_data) return std::nullopt;
@@ -143,7 +147,7 @@ class FollowingBroker : public testing::Test {
     const auto read = [&]() -> Task<void> {
       view =
           co_await leader.partitions.at(topic)->read_as_follower({.replica = BrokerId(2),
-                                                                  .broker_epoch = kFollowerEpoch,
+                                                                  .broker_epoch = follower_epoch,
                                                                   .from = wanted.fetch_offset,
                                                                   .last_fetched_epoch = wanted.last_fetched_epoch,
                                                                   .flushed_end = wanted.flushed_offset,
@@ -175,13 +179,15 @@ class FollowingBroker : public testing::Test {
   std::set<Uuid> refused;
   int refusals = 0;
   int full_requests = 0;
+  int32_t longest_wait_ms = 0;  // of a fetch while something is not durable at the follower
   int32_t next_session_epoch = 0;
+  int64_t follower_epoch = 55;
   bool forget_session = false;
   bool hold_waiting = false;
   bool damage_next = false;
   ReplicationConfig config = make_broker_config({})->replication;
   std::vector<FollowedPartition> list;
-  ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [] { return kFollowerEpoch; }, follower.metrics};
+  ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [this] { return follower_epoch; }, follower.metrics};
 };
 
 TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
@@ -213,6 +219,20 @@ TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {
   EXPECT_GE(leader_broker.connections(), 2u);
 }
 
+TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  world.run_for(2s);
+  ASSERT_EQ(full_requests, 1);
+  follower_epoch = 56;
+  world.run_for(2s);
+  EXPECT_EQ(full_requests, 2);
+  EXPECT_EQ(session.size(), 2u);
+  EXPECT_EQ(leader_broker.connections(), 1u);
+  EXPECT_TRUE(acknowledged(2));
+}
+
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
   for (const int number : {1, 2}) add_partition(number);
   refused.insert(Uuid{9, 1});
@@ -224,6 +244,16 @@ TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
   ASSERT_TRUE(acknowledged(2));
   refused.clear();
   EXPECT_TRUE(acknowledged(1));
+}
+
+TEST_F(FollowingBroker, TheLeaderHearsSoonOfASyncThatWasSlow) {
+  add_partition(1);
+  fetchers.follow(list);
+  ASSERT_TRUE(acknowledged(1));
+  follower.set_sync_time(3s);
+  ASSERT_TRUE(acknowledged(1));
+  EXPECT_GT(longest_wait_ms, 0) << "meanwhile it asks for what is new";
+  EXPECT_LE(longest_wait_ms, 50);
 }
 
 TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {

@@ -24,14 +24,17 @@ Task<Result<std::vector<LogFolder>>> describe_log_folders(BrokerConnection& conn
     LogFolder folder{.path = result.log_dir,
                      .error = result.error_code,
                      .total_bytes = known(result.total_bytes),
-                     .free_bytes = known(result.usable_bytes)};
+                     .free_bytes = known(result.usable_bytes),
+                     .partitions = {}};
     for (const auto& topic : result.topics) {
       for (const auto& partition : topic.partitions) {
-        if (partition.partition_size > 0 &&
-            __builtin_add_overflow(folder.log_bytes, partition.partition_size, &folder.log_bytes)) {
+        if (partition.partition_size < 0) continue;
+        if (__builtin_add_overflow(folder.log_bytes, partition.partition_size, &folder.log_bytes)) {
           co_return failure(ErrorCode::corrupt_message, "broker {}: sizes that no disk has",
                             connection.address().to_string());
         }
+        folder.partitions.push_back(
+            {{topic.name, partition.partition_index}, static_cast<uint64_t>(partition.partition_size)});
       }
     }
     folders.push_back(std::move(folder));

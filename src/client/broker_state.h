@@ -7,8 +7,14 @@
 #include <vector>
 
 #include "client/broker_connection.h"
+#include "client/cluster_metadata.h"
 
 namespace naru::client {
+
+struct PartitionSize {
+  TopicPartition name;
+  uint64_t bytes = 0;
+};
 
 struct LogFolder {
   std::string path;
@@ -16,6 +22,7 @@ struct LogFolder {
   int64_t log_bytes = 0;                // of all partitions in it
   std::optional<uint64_t> total_bytes;  // of its disk
   std::optional<uint64_t> free_bytes;
+  std::vector<PartitionSize> partitions;
 };
 Task<Result<std::vector<LogFolder>>> describe_log_folders(BrokerConnection& connection, Duration timeout);
 

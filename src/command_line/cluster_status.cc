@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/broker_state.h"
+#include "command_line/cluster_repairs.h"
 #include "command_line/json_text.h"
 #include "command_line/table.h"
 #include "command_line/topic_commands.h"
@@ -10,6 +11,9 @@
 
 namespace naru::command_line {
 namespace {
+
+// Of a large cluster without some broker, thousands may be.
+constexpr size_t kMostRepairsShown = 12;
 
 struct Totals {
   size_t topics = 0;
@@ -46,7 +50,11 @@ struct BrokerDisk {
   std::optional<uint64_t> log_bytes, free_bytes, total_bytes;
   int64_t offline_folders = 0;
 };
-using Disks = std::map<BrokerId, BrokerDisk>;
+
+struct Told {
+  std::map<BrokerId, BrokerDisk> disks;
+  ReplicaSizes sizes;
+};
 
 // Folders may share a disk, which is then counted several times; better than to say nothing.
 BrokerDisk add_up(const std::vector<client::LogFolder>& folders) {
@@ -60,23 +68,48 @@ BrokerDisk add_up(const std::vector<client::LogFolder>& folders) {
   return disk;
 }
 
-Task<Disks> find_disks(CommandContext& context, client::ClusterClient& client) {
-  Disks disks;
+Task<Told> ask_brokers(CommandContext& context, client::ClusterClient& client) {
+  Told told;
   const std::vector<client::BrokerInfo> brokers = client.metadata().brokers;
   for (const client::BrokerInfo& broker : brokers) {
-    disks[broker.id] = {};
+    told.disks[broker.id] = {};
     const auto connection = co_await client.broker(broker.id);
     if (!connection) {
       note(context, connection.error().message());
       continue;
     }
     const auto folders = co_await client::describe_log_folders(**connection, context.common.timeout);
-    if (folders) disks[broker.id] = add_up(*folders);
+    if (!folders) continue;
+    told.disks[broker.id] = add_up(*folders);
+    for (const client::LogFolder& folder : *folders) {
+      for (const client::PartitionSize& partition : folder.partitions) {
+        told.sizes[{broker.id, partition.name}] = partition.bytes;
+      }
+    }
   }
-  co_return disks;
+  co_return told;
 }
 
-std::string as_json(const client::ClusterMetadata& metadata, const Disks& disks) {
+void add_ids(JsonText& json, std::string_view name, const std::vector<BrokerId>& brokers) {
+  json.key(name).open_array();
+  for (const BrokerId broker : brokers) json.value(broker.value());
+  json.close_array();
+}
+
+void add_repair(JsonText& json, const Repair& repair) {
+  json.open_object().member("topic", repair.name.topic).member("partition", repair.name.partition.value());
+  json.member("leader", repair.state.leader.value());
+  add_ids(json, "replicas", repair.state.replicas);
+  add_ids(json, "in_sync", repair.state.in_sync);
+  json.key("missing").open_array();
+  for (const MissingReplica& replica : repair.missing) {
+    json.open_object().member("broker", replica.broker.value()).member("here", replica.is_here);
+    json.member("bytes", replica.bytes).member("leader_bytes", replica.leader_bytes).close_object();
+  }
+  json.close_array().member("repair", repair.to_string()).close_object();
+}
+
+std::string as_json(const client::ClusterMetadata& metadata, const Told& told) {
   const Totals totals = count_all(metadata);
   JsonText json;
   json.open_object().member("cluster_id", metadata.cluster_id).member("controller", metadata.controller.value());
@@ -87,11 +120,15 @@ std::string as_json(const client::ClusterMetadata& metadata, const Disks& disks)
     const BrokerLoad load = load_of(metadata, broker.id);
     json.open_object().member("id", broker.id.value()).member("host", broker.address.host);
     json.member("port", broker.address.port).member("rack", broker.rack);
-    const BrokerDisk& disk = disks.at(broker.id);
+    const BrokerDisk& disk = told.disks.at(broker.id);
     json.member("leads", load.leads).member("replicas", load.replicas).member("log_bytes", disk.log_bytes);
     json.member("disk_free_bytes", disk.free_bytes).member("disk_total_bytes", disk.total_bytes);
     json.member("offline_folders", disk.offline_folders).close_object();
   }
+  json.close_array();
+  add_ids(json, "absent_brokers", absent_brokers(metadata));
+  json.key("repairs").open_array();
+  for (const Repair& repair : find_repairs(metadata, told.sizes)) add_repair(json, repair);
   return json.close_array().close_object().take();
 }
 
@@ -99,9 +136,8 @@ std::string show(std::optional<uint64_t> bytes) {
   return bytes ? format_bytes(*bytes) : "-";
 }
 
-std::string status_as_text(const CommandContext& context, const client::ClusterMetadata& metadata, const Disks& disks) {
+std::string brokers_as_text(const client::ClusterMetadata& metadata, const Told& told) {
   constexpr auto kRight = Table::Align::right;
-  const Totals totals = count_all(metadata);
   Table table({{"BROKER", kRight},
                {"ADDRESS"},
                {"RACK"},
@@ -112,22 +148,54 @@ std::string status_as_text(const CommandContext& context, const client::ClusterM
                {"DISK FREE", kRight}});
   for (const client::BrokerInfo& broker : metadata.brokers) {
     const BrokerLoad load = load_of(metadata, broker.id);
+    const BrokerDisk& disk = told.disks.at(broker.id);
     table.add({std::to_string(broker.id.value()), broker.address.to_string(), broker.rack.value_or("-"),
                broker.id == metadata.controller ? "controller" : "-", std::to_string(load.leads),
-               std::to_string(load.replicas), show(disks.at(broker.id).log_bytes),
-               show(disks.at(broker.id).free_bytes)});
+               std::to_string(load.replicas), show(disk.log_bytes), show(disk.free_bytes)});
   }
-  std::string health = paint(context, Colour::green, "all partitions are in order");
+  for (const BrokerId id : absent_brokers(metadata)) {
+    table.add({std::to_string(id.value()), "-", "-", "not here", "0", std::to_string(load_of(metadata, id).replicas),
+               "-", "-"});
+  }
+  return table.render();
+}
+
+std::string repairs_as_text(const std::vector<Repair>& repairs) {
+  if (repairs.empty()) return "";
+  constexpr auto kRight = Table::Align::right;
+  Table table({{"TOPIC"}, {"PARTITION", kRight}, {"LEADER", kRight}, {"REPLICAS"}, {"IN-SYNC"}, {"REPAIR"}});
+  const size_t shown = std::min(repairs.size(), kMostRepairsShown);
+  for (size_t i = 0; i < shown; ++i) {
+    const Repair& repair = repairs[i];
+    table.add({repair.name.topic, std::to_string(repair.name.partition.value()),
+               repair.state.is_offline() ? "none" : std::to_string(repair.state.leader.value()),
+               join(repair.state.replicas), join(repair.state.in_sync), repair.to_string()});
+  }
+  std::string text = "\n" + table.render();
+  if (repairs.size() > shown) text += fmt::format("and {} more: --json has all\n", repairs.size() - shown);
+  return text;
+}
+
+std::string health_as_text(const CommandContext& context, const Totals& totals) {
   if (totals.offline > 0) {
-    health = paint(context, Colour::red, fmt::format("{} offline", counted(totals.offline, "partition")));
-  } else if (totals.under_replicated > 0) {
-    health = paint(context, Colour::yellow,
-                   fmt::format("{} under-replicated", counted(totals.under_replicated, "partition")));
+    std::string text = fmt::format("{} without a leader", counted(totals.offline, "partition"));
+    if (totals.under_replicated > 0) text += fmt::format(", {} under-replicated", totals.under_replicated);
+    return paint(context, Colour::red, text);
   }
-  return fmt::format("cluster {}: {}, {}, {}; {}\n{}", printable(metadata.cluster_id),
+  if (totals.under_replicated > 0) {
+    return paint(context, Colour::yellow,
+                 fmt::format("{} under-replicated", counted(totals.under_replicated, "partition")));
+  }
+  return paint(context, Colour::green, "all partitions are in order");
+}
+
+std::string status_as_text(const CommandContext& context, const client::ClusterMetadata& metadata, const Told& told) {
+  const Totals totals = count_all(metadata);
+  return fmt::format("cluster {}: {}, {}, {}; {}\n{}{}", printable(metadata.cluster_id),
                      counted(static_cast<int64_t>(metadata.brokers.size()), "broker"),
                      counted(static_cast<int64_t>(totals.topics), "topic"), counted(totals.partitions, "partition"),
-                     health, table.render());
+                     health_as_text(context, totals), brokers_as_text(metadata, told),
+                     repairs_as_text(find_repairs(metadata, told.sizes)));
 }
 
 }  // namespace
@@ -136,9 +204,9 @@ Task<ExitCode> cluster_status(CommandContext& context, ClusterStatusFlags) {
   client::ClusterClient client(context.seams, client_options(context));
   const Status refreshed = co_await client.refresh_all();
   if (!refreshed.ok()) co_return fail(context, refreshed);
-  const Disks disks = co_await find_disks(context, client);
+  const Told told = co_await ask_brokers(context, client);
   print(context,
-        context.common.json ? as_json(client.metadata(), disks) : status_as_text(context, client.metadata(), disks));
+        context.common.json ? as_json(client.metadata(), told) : status_as_text(context, client.metadata(), told));
   co_return ExitCode::ok;
 }
 

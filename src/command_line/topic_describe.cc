@@ -1,6 +1,7 @@
 #include "client/broker_error.h"
 #include "client/config_admin.h"
 #include "client/offsets.h"
+#include "command_line/cluster_repairs.h"
 #include "command_line/json_text.h"
 #include "command_line/table.h"
 #include "command_line/topic_commands.h"
@@ -34,12 +35,6 @@ Task<Result<Offsets>> find_offsets(client::ClusterClient& client, const std::vec
 std::optional<int64_t> offset_in(const std::map<TopicPartition, OffsetAtTime>& offsets, const TopicPartition& name) {
   const auto found = offsets.find(name);
   return found == offsets.end() ? std::nullopt : std::optional(found->second.offset.value());
-}
-
-std::string join(const std::vector<BrokerId>& brokers) {
-  std::string text;
-  for (const BrokerId broker : brokers) text += fmt::format("{}{}", text.empty() ? "" : ",", broker);
-  return text;
 }
 
 void add_json(JsonText& json, std::string_view name, const std::vector<BrokerId>& brokers) {

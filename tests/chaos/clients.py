@@ -12,7 +12,7 @@ from services import PATIENCE_S, die_with_parent
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEMBER = os.path.join(HERE, "..", "system", "group_member.py")
 GROUPS = {"range": ("range", 2), "cooperative": ("cooperative-sticky", 3)}  # assignor, members
-COMMIT_EVERY = 20
+COMMIT_EVERY = 50
 
 
 class Client:
@@ -23,7 +23,7 @@ class Client:
         self.path = os.path.join(folder, f"{name}.out")
         with open(self.path, "wb") as out, open(os.path.join(folder, f"{name}.err"), "wb") as err:
             self.process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, stdout=out, stderr=err,
-                                            start_new_session=True, preexec_fn=die_with_parent)
+                                            process_group=0, preexec_fn=die_with_parent)
         self.file = open(self.path, encoding="utf-8")
         self.rest = ""
         self.wanted = True

@@ -17,6 +17,10 @@ CLONE_NEWNS = 0x00020000
 libc = ctypes.CDLL(None, use_errno=True)
 
 
+class NoMachines(Exception):
+    """This machine does not let the run have machines of its own."""
+
+
 class Machine:
     """Where processes run: a namespace with one address."""
 
@@ -48,8 +52,9 @@ def ip(*arguments, check=True):
 def keep_mounts_to_ourselves():
     """Namespaces have their names by being mounted in /run/netns."""
     if libc.unshare(CLONE_NEWNS) != 0:
-        raise PermissionError("this machine does not let the run have mounts of its own (unshare)")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        raise NoMachines("unshare is refused")
+    if subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True).returncode != 0:
+        raise NoMachines("mount is refused")
 
 
 def remove_leftovers():
@@ -66,7 +71,7 @@ class Machines:
 
     def __init__(self, names):
         if os.geteuid() != 0:
-            raise PermissionError("network namespaces need root: run this as root, or with sudo")
+            raise NoMachines("run this as root, or with sudo")
         keep_mounts_to_ourselves()
         remove_leftovers()
         self.prefix = f"{PREFIX}-{os.getpid()}"
@@ -75,12 +80,19 @@ class Machines:
         self.machines = {}
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            ip("netns", "add", self.router)
-            subprocess.run(["nsenter", f"--net=/run/netns/{self.router}", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"],
-                           check=True)
-            for number, name in enumerate(names, 1):
-                self.machines[name] = self._add(number, name)
+            try:
+                self._build(names)
+            except RuntimeError as refused:
+                raise NoMachines(str(refused)) from refused
             undo.pop_all()
+
+    def _build(self, names):
+        ip("netns", "add", self.router)
+        forward = ["nsenter", f"--net=/run/netns/{self.router}", "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
+        if subprocess.run(forward, capture_output=True).returncode != 0:
+            raise RuntimeError("a router cannot be set up")
+        for number, name in enumerate(names, 1):
+            self.machines[name] = self._add(number, name)
 
     def _add(self, number, name):
         """Each has a network of its own with the router, so that everything goes through it."""

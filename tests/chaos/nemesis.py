@@ -200,11 +200,13 @@ FAULTS = {"kill": Kill(), "restart": Restart(), "kill all": KillAll(), "pause": 
 DEALT_TWICE = ["kill", "pause", "isolate"]  # in each round, with different targets
 
 
-def schedule(seed, cycles, possible, outage_s):
+def schedule(seed, cycles, possible, outage_s, wanted=tuple(FAULTS)):
     """The steps of a run. Kinds are dealt like cards: each comes once before one comes again. `possible`: what there is of brokers (more
-    than one), store and disk. The first outage of the store takes `outage_s`, later ones a quarter."""
+    than one), store and disk. The first outage of the store takes `outage_s`, later ones a quarter. `wanted`: only these kinds."""
     chance = random.Random(seed)
-    names = [name for name, fault in FAULTS.items() if fault.needs <= possible]
+    names = [name for name, fault in FAULTS.items() if fault.needs <= possible and name in wanted]
+    if not names:
+        return []
     targets = {name: chance.sample(STEP_TARGETS, len(STEP_TARGETS)) for name in names}
     steps, deck, outages = [], [], 0
     while len(steps) < cycles:

@@ -1,8 +1,8 @@
 """Chaos: a real cluster under load, and faults one after the other. In the end a checker proves from what the clients were told that
 no acknowledged record is lost, doubled or out of order. README.md explains it.
 
-    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--outage SECONDS] [--rate N]
-           [--patience FACTOR] [--keep]
+    run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--faults KIND,...] [--outage SECONDS]
+           [--rate N] [--patience FACTOR] [--keep]
 """
 
 import argparse
@@ -21,6 +21,7 @@ import checker
 from batches import write_batches
 from clients import Clients
 from cluster import Cluster, wait_until
+from machines import NoMachines
 from nemesis import FAULTS, describe, schedule, target_of
 
 TOPICS = {"strict": {}, "loose": {"flush.messages": "1000000"}}
@@ -78,7 +79,7 @@ class Run:
         with contextlib.ExitStack() as undo:
             cluster = Cluster(self.folder, self.arguments.brokers, store, disk_mebibytes=64 + 4 * self.cycles)
             undo.callback(cluster.close)
-            self.note = cluster.no_small_disk and f"no full disk: {cluster.no_small_disk}"
+            self.note = cluster.no_small_disk and f"full disk left out: {cluster.no_small_disk}"
             try:
                 self.must("the cluster comes up", cluster.why_not_started, START_S)
                 cluster.create_topics(TOPICS, PARTITIONS)
@@ -107,7 +108,7 @@ class Run:
         self.go_on(cluster, clients, time.monotonic())
         possible = ({"brokers"} if len(cluster.brokers) > 1 else set()) | ({"store"} if cluster.store else set()) | (
             {"disk"} if cluster.small_disk else set())
-        steps = schedule(self.seed, self.cycles, possible, self.arguments.outage)
+        steps = schedule(self.seed, self.cycles, possible, self.arguments.outage, self.arguments.faults)
         with open(os.path.join(self.folder, "schedule.txt"), "w") as file:
             file.write(f"seed {self.seed}\n" + "".join(f"{number} {step}\n" for number, step in enumerate(steps, 1)))
         for number, step in enumerate(steps, 1):
@@ -123,10 +124,11 @@ class Run:
         if fault.excuses_clients:
             self.mark("excused")
         self.act(what, fault.begin, cluster, broker, step)
+        begun = time.monotonic()  # what was sent while it began may have come through
         try:
             self.replace_a_client(step, clients)
             if writes_go_on:
-                self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(began), WRITES_AGAIN_S)
+                self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(begun), WRITES_AGAIN_S)
                 self.writes_again.append(time.monotonic() - began)
                 told.append(f"writes again after {self.writes_again[-1]:.1f} s")
             time.sleep(max(0.0, began + step.seconds - time.monotonic()))
@@ -135,8 +137,9 @@ class Run:
                 self.must(f"{what}: writes still go on after {held - began:.0f} s", lambda: clients.why_no_writes_since(held), WRITES_AGAIN_S)
         finally:
             self.act(f"the end of {what}", fault.end, cluster, broker, step)
-        self.recovered.append(self.go_on(cluster, clients, time.monotonic()))
-        told.append(f"whole {self.recovered[-1]:.1f} s after the end")
+        ended = time.monotonic()
+        self.recovered.append(self.go_on(cluster, clients, ended))
+        told.append(f"whole {self.recovered[-1]:.1f} s after the end, all read after {time.monotonic() - ended:.1f} s")
         if fault.excuses_clients:
             self.mark("whole")
         self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
@@ -211,6 +214,14 @@ def table(runs):
         yield "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
 
 
+def fault_names(text):
+    names = text.split(",")
+    for name in names:
+        if name not in FAULTS:
+            raise argparse.ArgumentTypeError(f"there is no fault '{name}'; there are {', '.join(FAULTS)}")
+    return names
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], prog="./dev chaos")
     parser.add_argument("--cycles", type=int, default=40, help="faults in all, shared by the coordination services (40)")
@@ -219,6 +230,7 @@ def parse():
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="of the schedule; else by chance")
     parser.add_argument("--outage", type=float, default=60, metavar="SECONDS", help="the long outage of the coordination service (60)")
+    parser.add_argument("--faults", type=fault_names, default=list(FAULTS), metavar="KIND,...", help=f"only these kinds of {', '.join(FAULTS)}")
     parser.add_argument("--rate", type=float, default=100, help="records per second of each of the three producers (100)")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR", help="of all bounds, for a machine that is busy (1)")
     parser.add_argument("--keep", action="store_true", help="keep logs and data though all is well")
@@ -258,9 +270,10 @@ def main():
                 print("\n".join([f"\n{run.title}:", *checker.summary(run.anomalies)]))
         well = not anomalies
         print(f"\n{'fine' if well else 'FAILED'} after {time.monotonic() - started:.0f} s; seed {arguments.seed}")
-    except PermissionError as refused:
+    except NoMachines as reason:
         shutil.rmtree(folder)
-        sys.exit(f"chaos: {refused}")
+        print(f"chaos skipped: needs root and network namespaces ({reason})")
+        sys.exit(0)
     finally:
         if well and not arguments.keep:
             shutil.rmtree(folder, ignore_errors=True)

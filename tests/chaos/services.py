@@ -47,7 +47,7 @@ class Process:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.machine.inside(self.command()), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, start_new_session=True, preexec_fn=die_with_parent)
+                                            stderr=log, process_group=0, preexec_fn=die_with_parent)
         self.wanted = True
 
     @property

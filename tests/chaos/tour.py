@@ -136,7 +136,7 @@ class Tour:
         self.show(feed + " &")
         producer = subprocess.Popen(["bash", "-c", f"set -o pipefail; {feed}"], cwd=self.folder, env=self.environment,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                    start_new_session=True)
+                                    process_group=0)
         try:
             self.kill_the_leader(producer)
         finally:
