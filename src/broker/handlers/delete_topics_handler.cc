@@ -11,11 +11,11 @@
 namespace naru {
 namespace {
 
-constexpr int16_t kFirstVersionWithTopicIds = 6;
+constexpr int16_t kFirstDeleteTopicsWithIds = 6;
 
 std::vector<TopicReference> references_of(const RequestContext& context, const kafka::DeleteTopicsRequest& request) {
   std::vector<TopicReference> references;
-  if (context.version < kFirstVersionWithTopicIds) {
+  if (context.version < kFirstDeleteTopicsWithIds) {
     for (const std::string_view name : request.topic_names) references.push_back({.name = std::string(name)});
     return references;
   }

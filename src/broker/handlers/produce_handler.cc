@@ -16,7 +16,7 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithZstd = 7;
-constexpr int16_t kFirstVersionWithTopicIds = 13;
+constexpr int16_t kFirstProduceWithIds = 13;
 
 std::optional<Acks> to_acks(int16_t wire) {
   switch (wire) {
@@ -106,9 +106,8 @@ Result<ValidatedBatch> validate(const BrokerServices& services, const Slot& slot
 }
 
 HostedPartition find_partition(const BrokerServices& services, const RequestContext& context, const Slot& slot) {
-  return context.version >= kFirstVersionWithTopicIds
-             ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
-             : services.partitions.find(slot.topic->name, slot.partition->index);
+  return context.version >= kFirstProduceWithIds ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
+                                                 : services.partitions.find(slot.topic->name, slot.partition->index);
 }
 
 // Starts the append of one slot, or says why not. Inlined, what it has on its stack would double the frame of the
@@ -117,8 +116,8 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
                                       Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index) {
   const HostedPartition hosted = find_partition(services, context, slot);
   if (!hosted) {
-    return hosted.why_missing(context.version >= kFirstVersionWithTopicIds ? ErrorCode::unknown_topic_id
-                                                                           : ErrorCode::unknown_topic_or_partition);
+    return hosted.why_missing(context.version >= kFirstProduceWithIds ? ErrorCode::unknown_topic_id
+                                                                      : ErrorCode::unknown_topic_or_partition);
   }
   if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic,
                                      hosted.partition->identity().topic)) {
