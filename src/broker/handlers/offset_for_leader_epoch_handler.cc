@@ -8,9 +8,9 @@ namespace naru {
 namespace {
 
 using WantedEpochEnd = kafka::OffsetForLeaderEpochRequest::OffsetForLeaderPartition;
-using EpochEnd = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
+using EpochEndAnswer = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
 
-Task<void> look_up(HostedPartition hosted, WantedEpochEnd wanted, EpochEnd& answer) {
+Task<void> look_up(HostedPartition hosted, WantedEpochEnd wanted, EpochEndAnswer& answer) {
   if (!hosted) {
     answer.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
     co_return;
@@ -37,7 +37,7 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
     answered.topic = topic.topic;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);
     for (const auto& wanted : topic.partitions) {
-      EpochEnd answer{.partition = wanted.partition};
+      EpochEndAnswer answer{.partition = wanted.partition};
       if (allowed) {
         co_await look_up(services.partitions.find(topic.topic, wanted.partition), wanted, answer);
       } else {
