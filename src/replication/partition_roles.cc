@@ -50,9 +50,11 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
 
 // Nothing is appended: the epoch begins with its first batch, at the present end.
 void Partition::become_leader(Offset known_high_watermark) {
-  leader_.emplace(self_, rules(), assignment_,
-                  ReplicaProgress{.log_end = log_->end_offset(), .synced_end = log_->durable_end()},
-                  known_high_watermark, services_.clock.now());
+  leader_.emplace(
+      self_, rules(), assignment_,
+      ReplicaProgress{
+          .log_end = log_->end_offset(), .synced_end = log_->durable_end(), .log_start = log_->start_offset()},
+      known_high_watermark, services_.clock.now());
   // What it stored as a follower counts when it is durable here.
   if (config_.acknowledges_after_sync() && log_->durable_end() < log_->end_offset() && !log_->offline()) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
@@ -77,6 +79,7 @@ void Partition::publish_role() {
 PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   PartitionView view = view_inside(request.current_leader_epoch);
   view.readable_bytes = readable_.appended();
+  view.told_start_offset = view.log_start_offset;
   if (!view.status.ok()) return view;
   const Offset end = log_->end_offset();
   view.readable_end = end;
@@ -89,7 +92,8 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
     return view;
   }
   const MonotonicTime now = services_.clock.now();
-  const ReplicaProgress progress{.log_end = request.from, .synced_end = request.flushed_end};
+  const ReplicaProgress progress{
+      .log_end = request.from, .synced_end = request.flushed_end, .log_start = request.log_start};
   if (!leader_->follower_fetched(request.replica, request.broker_epoch, progress, now)) {
     view.status = Status(ErrorCode::not_leader_or_follower, "not a replica, or an earlier life of one");
     return view;
@@ -158,6 +162,10 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       follower_.decide(answer, log_->start_offset(), {log_->epochs(), log_->end_offset()});
   switch (decision.action) {
     case Action::append:
+      if (!batches.empty() && batches.front().header.base_offset < log_->end_offset()) {
+        if (!on_worker) return {.action = Action::append, .needs_worker = true};
+        if (const Status begun = begin_with_batch(batches.front().header); !begun.ok()) return after_failed_step(begun);
+      }
       return append_replicated(answer, batches);
     case Action::truncate:
     case Action::restart:
@@ -172,6 +180,19 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       break;
   }
   return {};
+}
+
+// The leader's log begins in the middle of a batch, and this one is empty: it gets the whole batch, and then a start
+// like the leader's.
+Status Partition::begin_with_batch(const BatchHeader& batch) {
+  if (log_->start_offset() < log_->end_offset()) {
+    return error(ErrorCode::corrupt_message, "a batch at offset {} does not continue a log that ends at {}",
+                 batch.base_offset, log_->end_offset());
+  }
+  NARU_TRY(log_->restart_at(batch.base_offset, services_.clock.wall_now_ms()));
+  readable_.truncate(log_->end_offset());
+  follower_.restarted(batch.base_offset);
+  return Status();
 }
 
 FollowerStep Partition::append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches) {

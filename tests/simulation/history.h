@@ -54,8 +54,10 @@ class History {
   void high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
   // The same for the start of a log, which nothing may take back.
-  Offset log_start_floor(const PartitionName& partition) { return log_starts_[partition]; }
-  void log_start(const PartitionName& partition, Offset floor_when_asked, Offset offset);
+  // The highest start that a leader of this epoch or an earlier one has told: one that was replaced and does not know
+  // it tells what it knows.
+  Offset log_start_floor(const PartitionName& partition, LeaderEpoch epoch = LeaderEpoch(INT32_MAX));
+  void log_start(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
   void power_was_cut();
 
@@ -98,7 +100,7 @@ class History {
   const Promise promise_;
   const Cleanup cleanup_;
   std::map<PartitionName, Log> logs_;
-  std::map<PartitionName, Offset> log_starts_;
+  std::map<PartitionName, std::map<LeaderEpoch, Offset>> log_starts_;
   std::map<std::string, Origin> sent_;
   std::set<std::string> refused_;
   uint64_t next_order_ = 0;

@@ -180,13 +180,15 @@ Task<void> Workload::delete_some_records() {
   request.topics.back().partitions.push_back(
       {.partition_index = partition.second,
        .offset = seams_.random.one_in(5) ? Offset(-1) : Offset(static_cast<int64_t>(seams_.random.below(seen + 1)))});
+  const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
+  // The request names no epoch, so a leader that was replaced may answer it.
   const Offset floor = plan_.brokers == 1 ? history_.log_start_floor(partition) : Offset(0);
   const auto response =
       co_await client->call<kafka::DeleteRecordsResponse>(request, kDeleteRecordsVersion, kCallTimeout);
   client->close();
   if (!response) co_return;
   const auto& result = response->topics.at(0).partitions.at(0);
-  if (result.error_code == ErrorCode::none) history_.log_start(partition, floor, result.low_watermark);
+  if (result.error_code == ErrorCode::none) history_.log_start(partition, epoch, floor, result.low_watermark);
 }
 
 // ---- producing
@@ -312,14 +314,14 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   const bool alone = plan_.brokers == 1;
   const Offset floor =
       alone ? history_.high_watermark_floor(partition) : history_.high_watermark_floor(partition, epoch);
-  // Replicas remove old records each for itself, so a new leader may still have what the one before has removed.
-  const Offset start_floor = alone ? history_.log_start_floor(partition) : Offset(0);
+  const Offset start_floor = history_.log_start_floor(partition, epoch);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
   const auto& result = response->responses.at(0).partitions.at(0);
-  if (result.error_code == ErrorCode::none || result.error_code == ErrorCode::offset_out_of_range) {
-    history_.log_start(partition, start_floor, result.log_start_offset);
+  const bool found = result.error_code == ErrorCode::none || result.error_code == ErrorCode::offset_out_of_range;
+  if (found && result.log_start_offset != kNoOffset) {  // -1: not known yet after an election
+    history_.log_start(partition, epoch, start_floor, result.log_start_offset);
   }
   const bool was_removed = position < result.log_start_offset;
   if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable && !was_removed) {

@@ -68,7 +68,7 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed))) {
+  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed), context.given_up)) {
     if (deleted.status.ok()) deleted.status = what_is_left(services, deleted.topic_id);
     add_result(deleted, response);
   }
