@@ -362,6 +362,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void propose(const std::optional<IsrProposal>& proposal);
   FollowerPosition follower_position_inside() const;
   FollowerStep apply_inside(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker);
+  Status make_room_for(const ReplicatedBatch& first);
   FollowerStep append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches);
   Status append_replicated_batch(const ReplicatedBatch& batch, bool catching_up);
   FollowerStep cut_back(const FollowerDecision& decision);

@@ -158,6 +158,13 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       follower_.decide(answer, log_->start_offset(), {log_->epochs(), log_->end_offset()});
   switch (decision.action) {
     case Action::append:
+      if (!batches.empty() && batches.front().header.base_offset < log_->end_offset()) {
+        if (log_->start_offset() == log_->end_offset() && !on_worker) {
+          return {.action = decision.action, .needs_worker = true};
+        }
+        const Status status = make_room_for(batches.front());
+        if (!status.ok()) return after_failed_step(status);
+      }
       return append_replicated(answer, batches);
     case Action::truncate:
     case Action::restart:
@@ -172,6 +179,18 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       break;
   }
   return {};
+}
+
+// A leader whose log begins inside of a batch, because the records before were deleted, sends the whole of it.
+Status Partition::make_room_for(const ReplicatedBatch& first) {
+  if (log_->start_offset() < log_->end_offset()) {
+    return error(ErrorCode::corrupt_message, "a batch at offset {}, and the log ends at {}", first.header.base_offset,
+                 log_->end_offset());
+  }
+  const Status status = log_->restart_at(first.header.base_offset, services_.clock.wall_now_ms());
+  tell_unsynced_files();
+  if (status.ok()) follower_.restarted(log_->start_offset());
+  return status;
 }
 
 FollowerStep Partition::append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches) {

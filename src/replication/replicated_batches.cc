@@ -42,11 +42,11 @@ Result<std::vector<ReplicatedBatch>> check_replicated_batches(const SharedBytes&
   for (SharedBytes rest = bytes; rest.size() > 0;) {
     NARU_TRY_ASSIGN(ReplicatedBatch batch, check_first_bytes(rest, leader_epoch));
     const size_t size = batch.header.total_size;
-    const bool straddles = batches.empty() && batch.header.base_offset < from && batch.header.next_offset() > from;
-    if (straddles && is_filler(batch.header)) {
+    const bool holds_from = batches.empty() && batch.header.base_offset < from && batch.header.next_offset() > from;
+    if (holds_from && is_filler(batch.header)) {
       NARU_TRY_ASSIGN(batch, rest_of_filler(batch.header, from));
     }
-    if (batch.header.base_offset != expected || batch.header.leader_epoch < epoch) {
+    if ((batch.header.base_offset != expected && !holds_from) || batch.header.leader_epoch < epoch) {
       return failure(ErrorCode::corrupt_message, "a batch at offset {}, epoch {}, behind offset {}, epoch {}",
                      batch.header.base_offset, batch.header.leader_epoch, expected, epoch);
     }

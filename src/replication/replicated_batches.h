@@ -20,7 +20,8 @@ struct ReplicatedBatch {
 // What the records say is not looked at: the leader did that when they were produced.
 //
 // Where compaction has put one filler in the place of several batches, `from` may lie inside of it: then the first
-// batch is a filler that begins at `from`.
+// batch is a filler that begins at `from`. Where a leader's log begins inside of a batch, that one comes as it is, and
+// begins before `from`: only an empty log can take it.
 Result<std::vector<ReplicatedBatch>> check_replicated_batches(const SharedBytes& bytes, Offset from,
                                                               LeaderEpoch leader_epoch);
 
