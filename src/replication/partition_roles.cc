@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "replication/partition.h"
 
@@ -39,6 +40,10 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
     if (role_ == Role::leader) {
       become_leader(known);
     } else {
+      if (is_planted(Canary::truncate_to_high_watermark) && role_ == Role::follower) {
+        ignore(log_->truncate_to(known));
+        readable_.truncate(log_->end_offset());
+      }
       follower_.follow(assignment_.leader, assignment_.leader_epoch, known);
     }
     for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
@@ -80,7 +85,8 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   if (!view.status.ok()) return view;
   const Offset end = log_->end_offset();
   view.readable_end = end;
-  if (const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch)) {
+  const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch);
+  if (parted && !is_planted(Canary::no_divergence_check)) {
     view.diverging = *parted;
     return view;
   }

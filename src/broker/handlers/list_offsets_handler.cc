@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "foundation/canary.h"
 #include "kafka_protocol/messages/list_offsets_request.h"
 #include "kafka_protocol/messages/list_offsets_response.h"
 
@@ -61,7 +62,7 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
   // After an election the high watermark may be lower than what clients have seen before; where the log begins is
   // known all the same.
   const bool needs_end = wanted.timestamp >= 0 || wanted.timestamp == kLatest || wanted.timestamp == kMaxTimestamp;
-  if (needs_end && !view.high_watermark_known) {
+  if (needs_end && !view.high_watermark_known && !is_planted(Canary::latest_before_known)) {
     found.error_code = context.version >= kFirstVersionWithOffsetNotAvailable ? ErrorCode::offset_not_available
                                                                               : ErrorCode::leader_not_available;
     co_return;
