@@ -191,6 +191,13 @@ MetricsRegistry& Broker::metrics() {
   return parts_->metrics;
 }
 
+const HostedPartitions& Broker::partitions() const {
+  return parts_->hosted;
+}
+ControllerView Broker::controller() const {
+  return parts_->controller->controller();
+}
+
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
   return start(seams, std::move(config), OpenStore());
 }

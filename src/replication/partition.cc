@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -80,7 +81,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
   const SequenceCheck sequence = log_->check_sequence(request.validated.header);
   if (!sequence.refused.ok()) return refuse(sequence.refused);
-  if (sequence.duplicate) return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
+  if (sequence.duplicate && !is_planted(Canary::duplicates_stored))
+    return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
 
   const auto appended =
       log_->append(request.batch.view(), request.validated, assignment_.leader_epoch, services_.clock.wall_now_ms());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/canary.h"
 
 namespace naru {
 namespace {
@@ -137,7 +138,8 @@ void PartitionLeader::note_progress(Follower& follower, MonotonicTime now) {
 }
 
 Offset PartitionLeader::counted_end(const ReplicaProgress& progress) const {
-  return rules_.sync_before_ack ? std::min(progress.synced_end, progress.log_end) : progress.log_end;
+  const bool waits_for_sync = rules_.sync_before_ack && !is_planted(Canary::ack_before_sync);
+  return waits_for_sync ? std::min(progress.synced_end, progress.log_end) : progress.log_end;
 }
 
 bool PartitionLeader::is_proposed(BrokerId id) const {
@@ -147,7 +149,8 @@ bool PartitionLeader::is_proposed(BrokerId id) const {
 void PartitionLeader::maybe_advance_high_watermark() {
   Offset lowest = counted_end(own_);
   for (const auto& [id, follower] : followers_) {
-    if (!in_maximal_set(id)) continue;
+    const bool may_be_elected = is_planted(Canary::committed_isr_only) ? contains(in_sync_, id) : in_maximal_set(id);
+    if (!may_be_elected) continue;
     if (follower.broker_epoch < 0) return;  // one that has not reported yet holds everything
     lowest = std::min(lowest, counted_end(follower.progress));
   }
@@ -186,9 +189,11 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 // The start of the epoch, too: below it the high watermark may be an old one, and the follower may lack what an earlier
 // leader has promised. The start of the log likewise: the own one is at least what any leader has told.
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
-  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && counted_end(follower.progress) >= high_watermark_ &&
-         follower.progress.log_end >= epoch_start_ && follower.progress.log_start >= own_.log_start &&
-         !too_many_behind(follower);
+  const ReplicaProgress& progress = follower.progress;
+  const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
+  const Offset begun = is_planted(Canary::isr_ignores_epoch_start) ? Offset(0) : epoch_start_;
+  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && reached >= high_watermark_ &&
+         progress.log_end >= begun && progress.log_start >= own_.log_start && !too_many_behind(follower);
 }
 
 std::optional<IsrProposal> PartitionLeader::propose(std::vector<BrokerId> wanted) {

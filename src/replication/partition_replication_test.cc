@@ -333,5 +333,26 @@ TEST_F(ReplicatedPartition, AFollowerWhoseRecordsTheLeaderHasDeletedBeginsAnewAt
   EXPECT_EQ(at(3).partition->log().end_offset(), Offset(16));
 }
 
+// The leader sends the whole batch, of which the first record is deleted.
+TEST_F(ReplicatedPartition, AnEmptyFollowerTakesTheBatchInsideOfWhichTheLeadersLogBegins) {
+  open();
+  for (int i = 0; i < 4; ++i) send(1, 2 * i);
+  sync(1);
+  fetch_and_sync(2);
+  assign(1, {1, 2}, false);
+  fetch_and_sync(2);
+  const auto erase = [this]() -> Task<void> {
+    const auto start = co_await delete_records(at(1).partition, at(1).process->seams().scheduler, Offset(5));
+    EXPECT_TRUE(start.has_value()) << start.error().to_string();
+  };
+  world.run_task(erase());
+  EXPECT_EQ(fetch(3).action, Action::restart);
+  const FollowerStep step = fetch(3);
+  EXPECT_EQ(step.action, Action::append) << step.problem.to_string();
+  EXPECT_EQ(at(3).partition->log().start_offset(), Offset(5));
+  EXPECT_EQ(at(3).partition->log().end_offset(), Offset(8));
+  EXPECT_EQ(fetch(3).action, Action::append);
+}
+
 }  // namespace
 }  // namespace naru

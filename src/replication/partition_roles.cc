@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "replication/partition.h"
 
@@ -39,6 +40,10 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
     if (role_ == Role::leader) {
       become_leader(known);
     } else {
+      if (is_planted(Canary::truncate_to_high_watermark) && role_ == Role::follower) {
+        ignore(log_->truncate_to(known));
+        readable_.truncate(log_->end_offset());
+      }
       follower_.follow(assignment_.leader, assignment_.leader_epoch, known);
     }
     for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
@@ -83,7 +88,8 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   if (!view.status.ok()) return view;
   const Offset end = log_->end_offset();
   view.readable_end = end;
-  if (const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch)) {
+  const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch);
+  if (parted && !is_planted(Canary::no_divergence_check)) {
     view.diverging = *parted;
     return view;
   }
@@ -189,7 +195,9 @@ Status Partition::begin_with_batch(const BatchHeader& batch) {
     return error(ErrorCode::corrupt_message, "a batch at offset {} does not continue a log that ends at {}",
                  batch.base_offset, log_->end_offset());
   }
-  NARU_TRY(log_->restart_at(batch.base_offset, services_.clock.wall_now_ms()));
+  const Status status = log_->restart_at(batch.base_offset, services_.clock.wall_now_ms());
+  tell_unsynced_files();
+  NARU_TRY(status);
   readable_.truncate(log_->end_offset());
   follower_.restarted(batch.base_offset);
   return Status();

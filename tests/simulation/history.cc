@@ -42,6 +42,11 @@ void History::acknowledged(const PartitionName& partition, Offset base, const st
   acknowledged_count_ += values.size();
 }
 
+Offset History::promised_end(const PartitionName& partition) const {
+  const auto log = logs_.find(partition);
+  return log == logs_.end() || log->second.promised.empty() ? Offset(0) : log->second.promised.rbegin()->first + 1;
+}
+
 void History::refused(const std::vector<std::string>& values) {
   refused_.insert(values.begin(), values.end());
 }

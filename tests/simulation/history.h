@@ -38,6 +38,8 @@ class History {
   void expect_no_gaps(int producer) { gapless_.insert(producer); }
   // The broker promised them at these offsets.
   void acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values);
+  // Everything that was acknowledged is below it.
+  Offset promised_end(const PartitionName& partition) const;
   // The broker refused them for good: they must never appear.
   void refused(const std::vector<std::string>& values);
   // A reader got this record.
