@@ -67,6 +67,8 @@ class PartitionLeader {
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
+  // The in-sync set is complete and nobody was asked to change it.
+  bool is_settled() const { return !under_replicated() && !proposed_; }
 
   void set_rules(const LeaderRules& rules);
   // A newer assignment of the same leader epoch.
