@@ -86,6 +86,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   using Key = PartitionKey;
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
+  // After the first failure; then twice as long each time, up to replica.fetch.backoff.ms.
+  static constexpr Duration kFirstPause = 20ms;
 
   static Key key_of(const Partition& partition) { return {partition.identity().topic_id, partition.identity().index}; }
 

@@ -73,6 +73,7 @@ Status CheckpointFile::read_slots(File& file) {
       values[0].log_start_offset != values[1].log_start_offset || values[0].truncations != values[1].truncations;
   if (!both_whole || !start_or_truncations_differ) {
     open_slot_ = both_whole ? newer : 1 - newer;
+    if (sequence_ > 0) safe_value_ = values[1 - open_slot_];
     return Status();
   }
   // It died while it wrote both. From now on the newer value counts, so no older one may come back.
@@ -82,7 +83,7 @@ Status CheckpointFile::read_slots(File& file) {
 }
 
 Status CheckpointFile::write(const Checkpoint& value) {
-  if (value_ == value) return Status();
+  if (value_ == value || holders_ > 0) return Status();
   const auto written = write_once_more(value);
   return written ? Status() : written.error();
 }
@@ -125,6 +126,7 @@ void CheckpointFile::synced(uint64_t sequence) {
   if (open_sequence_ == 0 || open_sequence_ > sequence) return;
   open_slot_ = 1 - open_slot_;
   open_sequence_ = 0;
+  safe_value_ = value_;
 }
 
 }  // namespace naru

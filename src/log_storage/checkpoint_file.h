@@ -41,8 +41,13 @@ class CheckpointFile {
   // What the newest whole slot says; nothing when the file is new or both slots are damaged.
   const std::optional<Checkpoint>& value() const { return value_; }
 
-  // Without a sync: after a power cut the previous value may be back. Never lowers durable_end.
+  // Without a sync: after a power cut the previous value may be back. Never lowers durable_end. Does nothing while
+  // writes are held.
   Status write(const Checkpoint& value);
+  // As long as somebody syncs what must not be overtaken: each write() would go to the same slot, and nobody could say
+  // any more what of it is on the disk.
+  void hold_writes() { ++holders_; }
+  void release_writes() { --holders_; }
   // Even if the newest slot says the same already, and returns the file to be synced. Twice, each followed by a sync
   // and synced(), and no older value is left.
   Result<std::shared_ptr<File>> write_once_more(const Checkpoint& value);
@@ -51,6 +56,8 @@ class CheckpointFile {
   // The same elsewhere: a sync of the file has succeeded that was written when sequence() was this.
   void synced(uint64_t sequence);
   uint64_t sequence() const { return sequence_; }
+  // What the slot says that no write goes to: so much survives whatever happens to the other one.
+  const std::optional<Checkpoint>& safe_value() const { return safe_value_; }
   Status write_and_sync(const Checkpoint& value);
   // Replaces both slots, so that no older value is left, and syncs.
   Status write_both_and_sync(const Checkpoint& value);
@@ -68,6 +75,8 @@ class CheckpointFile {
   std::optional<Checkpoint> value_;
   size_t open_slot_ = 0;        // where the next write goes
   uint64_t open_sequence_ = 0;  // of the newest write to it; 0: none yet
+  std::optional<Checkpoint> safe_value_;
+  int holders_ = 0;
 };
 
 }  // namespace naru

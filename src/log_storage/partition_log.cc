@@ -319,7 +319,7 @@ Status PartitionLog::close() {
 
 Status PartitionLog::sync_checkpoint() {
   if (!checkpoint_unsynced_) return Status();
-  NARU_TRY(checkpoint_->sync());
+  NARU_TRY(checkpoint_->write_and_sync({synced_end(), noted_start_, truncations_}));
   checkpoint_unsynced_ = false;
   return Status();
 }

@@ -185,12 +185,15 @@ class PartitionLog {
 
   // --- The start of the log: partition_log_start.cc. -----------------------------------------------------------------
   // Moves the start to `start`, at most end_offset(): note_start(), sync the file on a worker, start_synced() with what
-  // the sync said; all that once more, so that no older start is left in the checkpoint; then adopt_start(). Until then
+  // the sync said; all that once more, so that no older start is left in the checkpoint, and again until
+  // start_is_safe(), because somebody else may have written to the checkpoint meanwhile; then adopt_start(). Until then
   // readers see the old one. Several may be under way at once; the start never goes back. A failed sync is final.
   // offset_out_of_range behind the end, or when restart_at() came in between.
   static constexpr int kStartNotes = 2;
   Result<NotedStart> note_start(Offset start);
   Status start_synced(const NotedStart& noted, const Status& synced);
+  // It survives a power cut at any moment.
+  bool start_is_safe(Offset start) const;
   Status adopt_start(Offset start);
   // Before segments below the start can be removed, what they say of their producers has to be stored: if there is
   // such a thing, write it on a worker and give it back.

@@ -19,14 +19,20 @@ Result<NotedStart> PartitionLog::note_start(Offset start) {
   checkpoint_unsynced_ = true;
   auto written = checkpoint_->write_once_more({synced_end(), noted_start_, truncations_});
   if (!written) return failure(after_failed_write(std::move(written).error()));
+  checkpoint_->hold_writes();
   return NotedStart{.checkpoint = std::move(*written), .sequence = checkpoint_->sequence()};
 }
 
 Status PartitionLog::start_synced(const NotedStart& noted, const Status& synced) {
+  checkpoint_->release_writes();
   if (!synced.ok()) go_offline(synced);
   NARU_TRY(check_writable());
   checkpoint_->synced(noted.sequence);
   return Status();
+}
+
+bool PartitionLog::start_is_safe(Offset start) const {
+  return checkpoint_->safe_value() && checkpoint_->safe_value()->log_start_offset >= start;
 }
 
 Status PartitionLog::adopt_start(Offset start) {

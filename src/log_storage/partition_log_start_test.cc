@@ -40,6 +40,36 @@ TEST(LogStart, IsSeenOnlyWhenItIsDurable) {
   EXPECT_EQ(log->start_offset(), Offset(0));
 }
 
+// Records are synced, and the checkpoint notes it, while the start is on its way into the same checkpoint.
+TEST(LogStart, SurvivesAPowerCutAlthoughSyncsWroteToTheCheckpointMeanwhile) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    LogOnDisk disk(seed);
+    auto log = filled(disk);
+    int number = 9;
+    const auto append_and_sync = [&] {
+      ASSERT_TRUE(append(*log, numbered_batch(number++, 2, LeaderEpoch(9))).has_value());
+      ASSERT_TRUE(sync(*log).ok());
+    };
+    const Offset start = log->segment_facts().back().base_offset;
+    for (int note = 0; note < PartitionLog::kStartNotes || !log->start_is_safe(start); ++note) {
+      ASSERT_LT(note, 5);
+      const auto noted = log->note_start(start);
+      ASSERT_TRUE(noted.has_value());
+      append_and_sync();
+      ASSERT_TRUE(log->start_synced(*noted, noted->checkpoint->sync_data()).ok());
+    }
+    ASSERT_TRUE(log->adopt_start(start).ok());
+    ASSERT_TRUE(log->take_segments_below_start().remove_files().ok());
+    append_and_sync();
+    log = nullptr;
+    disk.crash(Unsynced::mixed);
+    const auto opened = disk.open();
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    EXPECT_EQ(opened->log->start_offset(), start);
+  }
+}
+
 TEST(LogStart, NeverGoesBack) {
   LogOnDisk disk(3);
   const auto log = filled(disk);

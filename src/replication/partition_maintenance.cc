@@ -91,16 +91,16 @@ Result<Offset> check_deletion(const LogAccess& access, Offset up_to) {
 }  // namespace
 
 Task<Result<Offset>> move_start(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset start) {
-  for (int note = 0; note < PartitionLog::kStartNotes; ++note) {
+  bool safe = false;
+  for (int note = 0; note < PartitionLog::kStartNotes || !safe; ++note) {
     NARU_CO_TRY_ASSIGN(const auto noted, co_await partition->with_log([start](const LogAccess& access) {
       return access.log.note_start(start);
     }));
     const Status synced = co_await on_worker(scheduler, [&noted] { return noted.checkpoint->sync_data(); });
-    NARU_CO_TRY_ASSIGN(std::ignore,
-                       co_await partition->with_log([&noted, &synced](const LogAccess& access) -> Result<Unit> {
-                         NARU_TRY(access.log.start_synced(noted, synced));
-                         return Unit{};
-                       }));
+    NARU_CO_TRY_ASSIGN(safe, co_await partition->with_log([&](const LogAccess& access) -> Result<bool> {
+      NARU_TRY(access.log.start_synced(noted, synced));
+      return access.log.start_is_safe(start);
+    }));
   }
   co_return co_await partition->with_log([start](const LogAccess& access) -> Result<Offset> {
     NARU_TRY(access.log.adopt_start(start));
