@@ -101,6 +101,8 @@ def include_problems(layers, path, text):
             yield line, f'"{name}": only server_main chooses the real seams'
         elif re.match(r"\w+/simulated/", name) and "/simulated/" not in path and not is_test:
             yield line, f'"{name}": only tests use simulated parts'
+        elif name.endswith("_testing.h") and not is_test:
+            yield line, f'"{name}": only tests include it'
 
 
 def os_problems(rules, path, text, allowed):

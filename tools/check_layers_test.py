@@ -59,6 +59,11 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(self.problems("src/top/a_test.cc", real + simulated), [])
         self.assertEqual(len(self.problems("src/top/a.cc", real + simulated)), 2)
 
+    def test_only_tests_include_what_is_for_tests(self):
+        helper = '#include "top/b_testing.h"\n'
+        self.assertEqual(self.problems("src/top/a_test.cc", helper), [])
+        self.assertEqual(self.problems("src/top/a.cc", helper), ['src/top/a.cc:1: "top/b_testing.h": only tests include it'])
+
     def test_each_rule_finds_its_violation_outside_of_the_allowed_places(self):
         for rule, code in {
             "files": "#include <unistd.h>\n",

@@ -1,7 +1,7 @@
 // Known bugs that can be planted, so that it is shown again and again that the simulator would find them.
 //
 // Each is the absence of one rule that keeps data safe. All are off: nothing but foundation/canary_testing.h turns one
-// on, and no program that serves clients includes it (tools/check_repository.py looks).
+// on, which only tests may include (tools/check_layers.py).
 #pragma once
 
 #include <atomic>

@@ -110,6 +110,7 @@ Task<ConsumerMember::Next> ConsumerMember::heartbeat(int32_t epoch) {
     }
     if (topic.partitions.empty()) request.topic_partitions->pop_back();
   }
+  asked_at_ = context_.history.moment();
   const auto beaten =
       co_await client_->call<kafka::ConsumerGroupHeartbeatResponse>(request, kHeartbeatVersion, kCallTimeout);
   if (!beaten) co_return Next::reconnect;

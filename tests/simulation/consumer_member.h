@@ -34,7 +34,9 @@ class ConsumerMember {
   // As a process that was killed, or was fenced: under a new id, with nothing.
   void begin_anew();
   // Members have epochs of their own, so that generations tell nothing here.
-  GroupHistory::Claim claim() const { return {group_, member_id_, 0}; }
+  GroupHistory::Claim claim() const {
+    return {.group = group_, .member = member_id_, .generation = 0, .asked_at = asked_at_};
+  }
 
   GroupContext context_;
   const std::string group_;
@@ -43,6 +45,7 @@ class ConsumerMember {
   std::map<Uuid, std::string> topic_names_;
   std::string member_id_;
   int32_t epoch_ = 0;
+  uint64_t asked_at_ = 0;                  // when the newest heartbeat was sent
   std::map<PartitionName, Offset> owned_;  // where the next commit goes on
 };
 

@@ -34,7 +34,11 @@ void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) 
     violated(fmt::format("{} got {} in generation {}, although {} has it", claim.member, name_of(partition),
                          claim.generation, owner->second.member));
   }
-  owner->second = {claim.member, claim.instance};
+  if (!is_first && owner->second.member != claim.member && claim.asked_at < owner->second.heard_at) {
+    owner->second.also.insert(claim.member);  // it is not known which of the two answers is the newer one
+    return;
+  }
+  owner->second = {.member = claim.member, .instance = claim.instance, .heard_at = moment(), .also = {}};
 }
 
 GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName& partition) const {
@@ -44,6 +48,7 @@ GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName&
   }
   if (const auto owner = owners_.find({claim.group, claim.generation, partition}); owner != owners_.end()) {
     known.owner = owner->second.member;
+    known.may_own = known.owner == claim.member || owner->second.also.contains(claim.member);
   }
   if (const auto at = positions_.find({claim.group, partition}); at != positions_.end()) {
     known.acknowledged = at->second.acknowledged;
@@ -67,7 +72,7 @@ void GroupHistory::commit_acknowledged(const Claim& claim, const PartitionName& 
     violated(fmt::format("{} committed {} in {} as of generation {}, although generation {} had been assigned",
                          claim.member, offset, name_of(partition), claim.generation, when_sent.newest_generation));
   }
-  if (when_sent.owner != claim.member) {
+  if (!when_sent.may_own) {
     violated(fmt::format("{} committed {} in {}, although {} had taken it over in generation {}", claim.member, offset,
                          name_of(partition), when_sent.owner, claim.generation));
   }

@@ -24,11 +24,16 @@ class GroupHistory {
     int32_t generation = -1;
     bool is_past = false;                                // the member knows that its own generation is a later one
     std::optional<std::string> instance = std::nullopt;  // of a static member, whose id may change in a generation
+    uint64_t asked_at = UINT64_MAX;                      // the moment() before the request that got the partition
   };
+  // Orders what clients send and hear.
+  uint64_t moment() { return ++moments_; }
+
   // What was known when a request was sent; a later answer is compared with it.
   struct Known {
     int32_t newest_generation = -1;
     std::string owner;
+    bool may_own = false;  // the one who asks: it is the owner, or may be
     Offset acknowledged{-1};
   };
 
@@ -59,6 +64,8 @@ class GroupHistory {
   struct Owner {
     std::string member;
     std::optional<std::string> instance;
+    uint64_t heard_at = 0;       // a moment()
+    std::set<std::string> also;  // whose answers were on their way at the same time: one of them may be the last
   };
   void violated(std::string sentence);
 
@@ -68,6 +75,7 @@ class GroupHistory {
   std::set<std::string> groups_with_offsets_;
   size_t assignments_ = 0;
   size_t commits_ = 0;
+  uint64_t moments_ = 0;
   std::map<std::string, Protocol> protocols_;
   size_t conversions_ = 0;
   std::optional<std::string> violation_;

@@ -82,5 +82,20 @@ TEST_F(GroupHistoryTest, CountsChangesOfTheProtocol) {
   EXPECT_EQ(history.conversions(), 2U);
 }
 
+TEST_F(GroupHistoryTest, OfAnswersThatWereOnTheirWayTogetherEitherMayBeTheLast) {
+  GroupHistory::Claim late{.group = "g", .member = "late", .generation = 0, .asked_at = history.moment()};
+  const GroupHistory::Claim first{.group = "g", .member = "first", .generation = 0, .asked_at = history.moment()};
+  history.assigned(first, kGroupPartition);
+  history.assigned(late, kGroupPartition);
+  commits(first, 5);
+  commits(late, 6);
+  EXPECT_FALSE(history.violation());
+  late.asked_at = history.moment();
+  history.assigned(late, kGroupPartition);
+  history.assigned({.group = "g", .member = "third", .generation = 0, .asked_at = history.moment()}, kGroupPartition);
+  commits(late, 7);
+  EXPECT_TRUE(history.violation());
+}
+
 }  // namespace
 }  // namespace naru::simulation

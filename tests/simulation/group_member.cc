@@ -79,6 +79,7 @@ Task<bool> GroupMember::join() {
   const Bytes metadata = kind_.language.metadata(context_.partitions, kept_partitions());
   request.protocol_type = kind_.language.protocol_type();
   request.protocols.push_back({.name = kind_.language.protocol(), .metadata = metadata});
+  asked_at_ = context_.history.moment();
   auto joined = co_await client_->call<kafka::JoinGroupResponse>(request, kJoinVersion, kCallTimeout);
   if (!joined) co_return false;
   if (joined->error_code == ErrorCode::member_id_required) {

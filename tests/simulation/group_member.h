@@ -78,7 +78,12 @@ class GroupMember {
   }
   std::vector<PartitionName> kept_partitions() const;
   GroupHistory::Claim claim(int32_t generation) const {
-    return {group_, member_id_, kind_.has_epochs ? 0 : generation, generation < generation_, instance_id_};
+    return {.group = group_,
+            .member = member_id_,
+            .generation = kind_.has_epochs ? 0 : generation,
+            .is_past = generation < generation_,
+            .instance = instance_id_,
+            .asked_at = asked_at_};
   }
 
   GroupContext context_;
@@ -88,6 +93,7 @@ class GroupMember {
   Client client_;
   std::string member_id_;
   int32_t generation_ = -1;
+  uint64_t asked_at_ = 0;        // when it joined, the last time
   std::vector<Joined> members_;  // for the leader
   std::vector<Owned> owned_;
 };

@@ -6,7 +6,7 @@ namespace naru::simulation {
 namespace {
 
 constexpr uint64_t kSeeds = 500;
-constexpr uint64_t kClusterSeeds = 150;
+constexpr uint64_t kClusterSeeds = 500;  // of a block
 
 TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
   uint64_t acknowledged = 0, faults = 0, refused_logs = 0, repeated_batches = 0, assignments = 0, commits = 0,
@@ -32,9 +32,13 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
   EXPECT_LT(refused_logs, kSeeds / 50) << "refusing is for disks that destroy what they promised, which is rare";
 }
 
-TEST(Simulation, ClustersKeepEveryPromise) {
+// In blocks, so that several of them can run at the same time.
+class ClusterSimulation : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(ClusterSimulation, KeepsEveryPromise) {
   uint64_t acknowledged = 0, faults = 0, commits = 0;
-  for (uint64_t seed = 1; seed <= kClusterSeeds; ++seed) {
+  const uint64_t first = GetParam() * kClusterSeeds + 1;
+  for (uint64_t seed = first; seed < first + kClusterSeeds; ++seed) {
     const RunResult result = run_seed(seed, Shape::cluster);
     EXPECT_FALSE(result.problem) << "./dev sim --cluster --seed " << seed << ": " << *result.problem << "\n  "
                                  << result.plan;
@@ -46,6 +50,8 @@ TEST(Simulation, ClustersKeepEveryPromise) {
   EXPECT_GT(faults, kClusterSeeds);
   EXPECT_GT(commits, kClusterSeeds);
 }
+
+INSTANTIATE_TEST_SUITE_P(Blocks, ClusterSimulation, testing::Range<uint64_t>(0, 4));
 
 TEST(Simulation, TheSameSeedIsTheSameRun) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {

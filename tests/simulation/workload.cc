@@ -34,6 +34,8 @@ constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion =
 constexpr int16_t kAllInSync = -1;
 constexpr int kTriesWhenHealed = 50;
 constexpr int kMaxTries = 2'000;
+// A producer has a number of its own for each connection.
+constexpr int kPerConnection = 1000;
 constexpr std::string_view kGroup = "group", kConsumerGroup = "consumer-group", kMixedGroup = "mixed-group";
 
 std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& plan) {
@@ -205,7 +207,7 @@ std::vector<std::string> Workload::new_values(int producer, size_t count) {
 
 Task<void> Workload::produce(int producer) {
   // One partition at a time over one connection: only then is the order of what was sent defined.
-  Client client;
+  Client client, before;
   while (!stopping_) {
     const PartitionName partition = random_partition();
     client = co_await brokers_.leader(partition, client);
@@ -213,6 +215,8 @@ Task<void> Workload::produce(int producer) {
       co_await pause(200ms);
       continue;
     }
+    // What is left of an older connection, of acks=0 say, may be read behind what comes over this one.
+    if (std::exchange(before, client) != client) producer += kPerConnection;
     const int16_t acks = seams_.random.one_in(10) ? 0 : seams_.random.one_in(3) ? 1 : -1;
     TaskGroup window;
     const auto batches = 1 + seams_.random.below(static_cast<uint64_t>(plan_.pipeline));
@@ -239,7 +243,8 @@ Task<void> Workload::produce_idempotently(int producer) {
 }
 
 Task<void> Workload::produce_batch(Client client, int producer, PartitionName partition, int16_t acks) {
-  const auto values = new_values(producer, 1 + seams_.random.below(static_cast<uint64_t>(plan_.max_batch_records)));
+  const auto values =
+      new_values(producer % kPerConnection, 1 + seams_.random.below(static_cast<uint64_t>(plan_.max_batch_records)));
   BatchBuilder builder({.compression = static_cast<Compression>(seams_.random.below(5))});
   for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms(), key_of(value), value);
   const Bytes batch = builder.build().value();

@@ -54,6 +54,15 @@ TEST_F(SimulatedFileSystemTest, LosesUnsyncedBytesInAPowerCutButNotWhenTheProces
   EXPECT_EQ(content("/a"), "synced");
 }
 
+TEST_F(SimulatedFileSystemTest, AnotherDiskIsEmptyAndFilesOfTheOldOneAreStale) {
+  const auto file = durable_file("/a", "synced");
+  files.wipe();
+  EXPECT_FALSE(files.exists("/a").value());
+  EXPECT_FALSE(file->sync_data().ok());
+  durable_file("/a", "new");
+  EXPECT_EQ(content("/a"), "new");
+}
+
 TEST_F(SimulatedFileSystemTest, CrashLeavesEachSectorOldOrNewExceptOneTornOne) {
   constexpr size_t kSectors = 64;
   bool saw_mixture = false;

@@ -211,6 +211,19 @@ TEST(SimulatedNetwork, BlockedLinkHoldsBytesBackInOneDirection) {
   EXPECT_EQ(echo.client->received, "ping");
 }
 
+TEST(SimulatedNetwork, ASlowLinkIsSlowInOneDirection) {
+  EchoWorld echo(3);
+  echo.connect();
+  echo.world.network().slow_down("server", "client", 60s);
+  echo.client->send("ping");
+  echo.world.run_for(100ms);
+  ASSERT_EQ(echo.accepted.size(), 1U);
+  EXPECT_EQ(echo.accepted[0]->received, "ping");
+  EXPECT_EQ(echo.client->received, "");
+  echo.world.run_for(240s);
+  EXPECT_EQ(echo.client->received, "ping");
+}
+
 TEST(SimulatedNetwork, HalfCloseEndsOneDirectionOnly) {
   EchoWorld echo(3);
   echo.connect();
