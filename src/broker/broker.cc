@@ -29,6 +29,12 @@
 namespace naru {
 namespace {
 
+// A leader that hears nothing of the cluster takes no records after twice its session and this: so long a question to
+// the controller may wait for its answer. Until then another controller has come.
+constexpr Duration kContactMargin = 10s;
+// Of a broker that waits for its coordination service.
+constexpr Duration kPauseBetweenTries = 2s;
+
 // How long connections may take to finish what is in flight when the broker stops.
 constexpr Duration kStopPatience = 10s;
 constexpr std::string_view kMetadataFolder = "__metadata";
@@ -145,6 +151,7 @@ struct Broker::Parts {
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   UnsyncedLogs unsynced_logs;
   HostedPartitions hosted;
+  ClusterContact contact{2 * config.coordination_session_timeout + kContactMargin, seams.clock.now()};
   std::unique_ptr<CoordinationStore> store;
   MetadataPublisher metadata;
   std::unique_ptr<ControllerShell> controller;
@@ -182,6 +189,13 @@ Uuid Broker::cluster_id() const {
 }
 MetricsRegistry& Broker::metrics() {
   return parts_->metrics;
+}
+
+const HostedPartitions& Broker::partitions() const {
+  return parts_->hosted;
+}
+ControllerView Broker::controller() const {
+  return parts_->controller->controller();
 }
 
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
@@ -227,12 +241,13 @@ Task<Status> Broker::Parts::open_storage() {
                                                                          .controller = *controller,
                                                                          .metadata = metadata,
                                                                          .hosted = hosted,
-                                                                         .metrics = metrics});
+                                                                         .metrics = metrics,
+                                                                         .contact = contact});
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
-                                             std::move(directories), producers, cluster->isr_proposals());
+                                             std::move(directories), producers, cluster->isr_proposals(), contact);
   co_return co_await keeper->list_folders();
 }
 
@@ -243,7 +258,17 @@ Task<Result<std::unique_ptr<CoordinationStore>>> Broker::Parts::open_session(con
                        .embedded = {.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)}};
   // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
   if (!first.identity().cluster_id.is_zero()) options.embedded.expectation = StoreExpectation::must_exist;
-  co_return co_await open_coordination_store(seams, std::move(options));
+  // After a power cut of everything, the service may take longer to start than this broker.
+  const MonotonicTime deadline = seams.clock.now() + config.coordination_start_timeout;
+  for (;;) {
+    const MonotonicTime begun = seams.clock.now();
+    auto opened = co_await open_coordination_store(seams, options);
+    const MonotonicTime now = seams.clock.now();
+    if (opened || opened.error() != ErrorCode::unavailable || now >= deadline) co_return opened;
+    log_warn("broker", "still waits for the coordination service, for {} s more at most: {}",
+             std::chrono::ceil<std::chrono::seconds>(deadline - now).count(), opened.error().message());
+    ignore(co_await sleep_until(seams.scheduler, std::min(deadline, std::max(begun + kPauseBetweenTries, now))));
+  }
 }
 
 OpenStore Broker::Parts::reopen_store() {
@@ -275,7 +300,7 @@ Task<Status> Broker::Parts::start_controller() {
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
   std::vector<Uuid> deleted = co_await keeper->follow(image, cluster->may_take_roles(*image));
-  cluster->follow(*image);
+  cluster->follow(image);
   co_await groups.follow(std::move(image));
   // The controller is waiting for us, so it cannot be told here.
   if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
@@ -316,6 +341,10 @@ Status Broker::Parts::open_doors() {
                                   .fetch_sessions = fetch_sessions,
                                   .groups = groups,
                                   .unsynced_logs = unsynced_logs,
+                                  .contact = contact,
+                                  .reads_sent_nearer = metrics.counter(
+                                      "naru_fetch_preferred_replica_total",
+                                      "Partitions of fetches whose consumers were sent to a replica in their rack"),
                                   .files_per_fetch = shares.files_per_fetch,
                                   .watcher_ids = watcher_ids});
   {

@@ -16,6 +16,9 @@
 
 namespace naru {
 
+class HostedPartitions;
+struct ControllerView;
+
 class Broker {
  public:
   struct Door {
@@ -35,6 +38,9 @@ class Broker {
   const std::vector<Door>& doors() const;
   Uuid cluster_id() const;
   MetricsRegistry& metrics();
+  // What this broker believes, for whoever checks a cluster from outside. Thread-safe.
+  const HostedPartitions& partitions() const;
+  ControllerView controller() const;
   // Thread-safe; nothing when all is well.
   std::optional<std::string> unhealthy_reason() const;
 

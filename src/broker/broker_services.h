@@ -15,8 +15,10 @@
 
 namespace naru {
 
+class ClusterContact;
 class ControllerLink;
 class ControllerShell;
+class Counter;
 class FetchSessions;
 class GroupCoordinators;
 class MemoryBudget;
@@ -45,6 +47,8 @@ struct BrokerServices {
   FetchSessions& fetch_sessions;
   GroupCoordinators& groups;
   UnsyncedLogs& unsynced_logs;
+  ClusterContact& contact;
+  Counter& reads_sent_nearer;
   const size_t files_per_fetch;  // descriptor_shares.h
   std::atomic<uint64_t>& watcher_ids;
 

@@ -24,7 +24,11 @@ ClusterMembership::ClusterMembership(Parts parts)
       fetchers_(
           parts.seams, parts.config.replication, parts.config.node_id,
           [&controller = parts.controller] { return controller.broker_epoch(); }, parts.metrics),
-      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id) {}
+      followed_(parts.config.node_id,
+                [&hosted = parts.hosted](const Uuid& topic_id, PartitionIndex index) {
+                  return hosted.find(topic_id, index).partition;
+                }),
+      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact) {}
 
 bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
   const BrokerId self = parts_.config.node_id;
@@ -35,14 +39,11 @@ bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
 Task<Status> ClusterMembership::join() {
   poller_.start();
   background_.spawn(check_followers_from_time_to_time());
-  bool too_late = false;
-  const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience, [this, &too_late] {
-    too_late = true;
-    has_roles_.wake();
-  });
-  co_await has_roles_.event();
+  const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience,
+                                                        [waiter = joined_] { waiter->wake(); });
+  co_await joined_->event();
   parts_.seams.scheduler.cancel_timer(timer);
-  if (!too_late) co_return Status();
+  if (has_roles_.load()) co_return Status();
   const auto controller = controller_.elsewhere();
   if (!controller) co_return error(ErrorCode::request_timed_out, "no broker became controller: the log says why");
   co_return error(
@@ -51,29 +52,14 @@ Task<Status> ClusterMembership::join() {
       controller->id, controller->address.to_string());
 }
 
-void ClusterMembership::follow(const MetadataImage& image) {
-  if (!may_take_roles(image)) return;
-  const BrokerId self = parts_.config.node_id;
-  std::vector<FollowedPartition> followed;
-  for (const TopicMetadataPtr& topic : image.topics()) {
-    for (const PartitionStatePtr& state : topic->partitions) {
-      if (state->leader == self || state->leader == kNoBroker) continue;
-      if (std::ranges::find(state->replicas, self) == state->replicas.end()) continue;
-      const BrokerMetadata* leader = image.find_broker(state->leader);
-      HostedPartition hosted = parts_.hosted.find(topic->id, state->index);
-      if (!hosted || leader == nullptr || leader->listeners.empty()) continue;
-      followed.push_back({.partition = std::move(hosted.partition),
-                          .leader = state->leader,
-                          .leader_broker_epoch = leader->epoch,
-                          .leader_address = {leader->listeners.front().host, leader->listeners.front().port},
-                          .leader_epoch = state->leader_epoch});
-    }
-  }
+void ClusterMembership::follow(MetadataImagePtr image) {
+  if (!may_take_roles(*image)) return;
   {
     const std::scoped_lock lock(mutex_);
-    if (!stopped_) fetchers_.follow(std::move(followed));
+    if (!stopped_) fetchers_.follow(followed_.update(std::move(image)));
   }
-  has_roles_.wake();
+  has_roles_.store(true);
+  joined_->wake();
 }
 
 Task<void> ClusterMembership::check_followers_from_time_to_time() {

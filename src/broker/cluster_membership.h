@@ -2,6 +2,7 @@
 // what leaders and followers have to say to each other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include "async/task.h"
 #include "async/wakeup.h"
 #include "broker/controller_link.h"
+#include "broker/followed_partitions.h"
 #include "broker/hosted_partitions.h"
 #include "broker/isr_sender.h"
 #include "broker/metadata_poller.h"
@@ -32,6 +34,7 @@ class ClusterMembership {
     MetadataPublisher& metadata;
     const HostedPartitions& hosted;
     MetricsRegistry& metrics;
+    ClusterContact& contact;
   };
   explicit ClusterMembership(Parts parts);
 
@@ -42,7 +45,7 @@ class ClusterMembership {
   // because an earlier life of it may be what the image means.
   bool may_take_roles(const MetadataImage& image) const;
   // Follows where others lead. After the partitions have their roles.
-  void follow(const MetadataImage& image);
+  void follow(MetadataImagePtr image);
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
   Task<Status> join();
@@ -63,8 +66,10 @@ class ClusterMembership {
   std::mutex mutex_;
   bool stopped_ = false;
   ReplicaFetchers fetchers_;  // not after stopped_
+  FollowedPartitions followed_;
   MetadataPoller poller_;
-  Wakeup has_roles_;
+  std::atomic<bool> has_roles_{false};
+  const std::shared_ptr<Wakeup> joined_ = std::make_shared<Wakeup>();  // has roles, or it was too late
   TaskGroup background_;
 };
 

@@ -87,13 +87,16 @@ Task<Result<Answer>> ControllerLink::call(Request request) {
   co_return co_await peers_.call<Answer>(*peer, PeerUse::requests, std::move(request), kCallTimeout);
 }
 
-Task<std::optional<Response>> ControllerLink::forward(const RequestContext& context) {
+Task<Result<std::optional<Response>>> ControllerLink::forward(const RequestContext& context) {
   if (is_here()) co_return std::nullopt;
   const auto peer = elsewhere();
   if (!peer) co_return std::nullopt;
   auto frame = co_await peers_.forward(*peer, context.frame, context.api.name, kCallTimeout);
-  if (!frame) co_return std::nullopt;
-  co_return Response(std::move(*frame));
+  if (frame) co_return Response(std::move(*frame));
+  if (frame.error() == ErrorCode::broker_not_available) co_return std::nullopt;
+  co_return failure(ErrorCode::request_timed_out,
+                    "the controller, broker {}, has not answered: it may have been done; look before you try again",
+                    peer->id);
 }
 
 Task<std::vector<Status>> ControllerLink::make_topics(std::vector<std::string> names) {

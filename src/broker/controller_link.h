@@ -27,8 +27,9 @@ class ControllerLink {
   // Whether this broker is it. Its own handlers answer then.
   bool is_here() const;
   // Passes a request on to the controller and yields its answer; nothing when the controller is here, is not known or
-  // does not answer: then this broker's own answer, which says that it is not the controller, is the right one.
-  Task<std::optional<Response>> forward(const RequestContext& context);
+  // cannot be reached: then this broker's own answer, which says that it is not the controller, is the right one.
+  // request_timed_out when the controller does not answer: it may have done it, or may still.
+  Task<Result<std::optional<Response>>> forward(const RequestContext& context);
 
   // Asks the controller elsewhere for topics that are missing (missing_topics.h). One result for each, in their order.
   Task<std::vector<Status>> make_topics(std::vector<std::string> names);

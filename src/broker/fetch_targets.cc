@@ -5,7 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "broker/leader_hints.h"
 #include "broker/reply.h"
+#include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/fetch_response.h"
 
 namespace naru {
@@ -44,14 +46,29 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
   partition.error_code = view.status.code();
   partition.high_watermark = view.high_watermark;
   partition.last_stable_offset = view.high_watermark;
-  partition.log_start_offset = view.log_start_offset;
+  partition.log_start_offset = view.told_start_offset;
   partition.diverging_epoch.epoch = view.diverging.epoch;
   partition.diverging_epoch.end_offset = view.diverging.end_offset;
+  partition.preferred_read_replica = target.nearer;
   // Null, not empty, unless the reader asked for committed records only.
   if (!terms.read_committed) partition.aborted_transactions.reset();
   if (view.slice.empty()) return;
   partition.records = kafka::ExternalRecords{.id = files.size(), .size = view.slice.bytes};
   files.push_back({.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes});
+}
+
+// Costs nothing where nobody names a rack.
+void find_nearer_replicas(const BrokerServices& services, const FetchTerms& terms, std::vector<FetchTarget>& targets) {
+  if (terms.rack.empty() || terms.replica || targets.empty()) return;
+  const MetadataImagePtr image = services.metadata.current();
+  for (FetchTarget& target : targets) {
+    target.nearer = kNoBroker;
+    if (!target.partition) continue;
+    const PartitionIdentity& identity = target.partition->identity();
+    const PartitionState* state = find_partition_state(*image, identity.topic, identity.topic_id, identity.index);
+    if (state != nullptr) target.nearer = nearest_replica(*image, *state, services.config.node_id, terms.rack);
+    if (target.nearer != kNoBroker) services.reads_sent_nearer.add();
+  }
 }
 
 std::optional<FetchingReplica> replica_of(const RequestContext& context, const kafka::FetchRequest& request) {
@@ -74,6 +91,7 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
           .min_bytes = std::min(static_cast<uint64_t>(std::max(request.min_bytes, 0)), max_bytes),
           .max_files = services.files_per_fetch,
           .read_committed = request.isolation_level != kReadUncommitted,
+          .rack = services.config.rack_aware_reads ? request.rack_id : std::string_view(),
           .deadline = context.received + Milliseconds(request.max_wait_ms)};
 }
 
@@ -95,11 +113,18 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
   target.partition = hosted.partition;
 }
 
-Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets) {
+Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms,
+                            std::vector<FetchTarget>& targets) {
   uint64_t total = 0;
   size_t files = 0;
+  find_nearer_replicas(services, terms, targets);
   for (FetchTarget& target : targets) {
     if (!target.partition) continue;
+    if (target.nearer != kNoBroker) {
+      target.view = co_await target.partition->look(target.current_leader_epoch);
+      if (target.failed()) target.nearer = kNoBroker;
+      continue;
+    }
     const bool room = terms.max_bytes > total && files < terms.max_files;
     const uint64_t left = room ? terms.max_bytes - total : 0;
     // The first partition with data returns at least one batch, however large: else a client could never pass it.
@@ -110,6 +135,7 @@ Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& t
                                                                  .from = target.offset,
                                                                  .last_fetched_epoch = target.last_fetched_epoch,
                                                                  .flushed_end = target.flushed_offset,
+                                                                 .log_start = target.log_start_offset,
                                                                  .current_leader_epoch = target.current_leader_epoch,
                                                                  .max_bytes = max_bytes,
                                                                  .at_least_one_batch = total == 0});
@@ -132,7 +158,8 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
   return std::ranges::none_of(targets, [](const FetchTarget& target) {
     // A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch for it.
     const LogSlice& slice = target.view.slice;
-    return target.failed() || target.diverges() || (!slice.empty() && slice.next_offset < target.view.readable_end);
+    return target.failed() || target.diverges() || target.nearer != kNoBroker ||
+           (!slice.empty() && slice.next_offset < target.view.readable_end);
   });
 }
 
@@ -149,9 +176,10 @@ Task<void> warm_cold_data(const BrokerServices& services, const std::vector<Fetc
   });
 }
 
-Response build_fetch_response(const RequestContext& context, const FetchTerms& terms, int32_t session_id,
-                              const std::vector<const FetchTarget*>& told) {
+Response build_fetch_response(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                              int32_t session_id, const std::vector<const FetchTarget*>& told) {
   kafka::FetchResponse response;
+  LeaderHints hints(services, context);
   response.session_id = session_id;
   std::vector<FileRange> files;
   std::map<std::pair<std::string_view, Uuid>, size_t> places;
@@ -169,8 +197,13 @@ Response build_fetch_response(const RequestContext& context, const FetchTerms& t
         topic.topic_id = target->topic_id;
       }
     }
-    fill(response.responses[current].partitions.emplace_back(), *target, terms, files);
+    auto& partition = response.responses[current].partitions.emplace_back();
+    fill(partition, *target, terms, files);
+    if (const auto hint = hints.hint(partition.error_code, target->topic, target->topic_id, target->index)) {
+      partition.current_leader = {.leader_id = hint->leader, .leader_epoch = hint->epoch};
+    }
   }
+  hints.fill_endpoints(response.node_endpoints);
   return encode_reply(context, response, files);
 }
 

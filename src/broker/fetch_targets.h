@@ -26,14 +26,16 @@ struct FetchTarget {
   LeaderEpoch current_leader_epoch{-1};
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_offset{-1};
+  Offset log_start_offset{-1};  // of the follower that asks
   uint32_t max_bytes = 0;
   std::shared_ptr<Partition> partition;  // none: view.status says why
+  BrokerId nearer = kNoBroker;           // a replica where the consumer should read instead; then there are no records
   PartitionView view;
 
   bool failed() const { return !view.status.ok(); }
   bool diverges() const { return view.diverging.end_offset >= Offset(0); }
   // Whether there is data at the offset, in the view or not.
-  bool more_to_read() const { return !failed() && !diverges() && offset < view.readable_end; }
+  bool more_to_read() const { return !failed() && !diverges() && nearer == kNoBroker && offset < view.readable_end; }
 };
 
 // A broker that fetches what it follows.
@@ -52,6 +54,7 @@ struct FetchTerms {
   uint64_t min_bytes = 0;
   size_t max_files = 0;  // to send from
   bool read_committed = false;
+  std::string_view rack;  // of the consumer; empty: not known, or of no importance
   MonotonicTime deadline;
 
   Audience audience() const { return replica ? Audience::followers : Audience::consumers; }
@@ -64,7 +67,7 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
 
 // Reads all targets, in their order, within the terms. Returns the number of bytes found; min_bytes at least, if there
 // is more to read than fits into the answer.
-Task<uint64_t> read_targets(const FetchTerms& terms, std::vector<FetchTarget>& targets);
+Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms, std::vector<FetchTarget>& targets);
 
 // Too little was found, and waiting may help.
 bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now);
@@ -73,7 +76,7 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
 Task<void> warm_cold_data(const BrokerServices& services, const std::vector<FetchTarget>& targets);
 
 // One topic per name, partitions in the order of `told`.
-Response build_fetch_response(const RequestContext& context, const FetchTerms& terms, int32_t session_id,
-                              const std::vector<const FetchTarget*>& told);
+Response build_fetch_response(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                              int32_t session_id, const std::vector<const FetchTarget*>& told);
 
 }  // namespace naru

@@ -166,10 +166,13 @@ Task<void> GroupCoordinators::start() {
 
 Task<void> GroupCoordinators::stop() {
   background_.cancel();
+  {
+    const auto turn = co_await turns_.enter();
+    stopped_ = true;
+    co_await runtime_.stop();
+  }
+  // Last: what runs in the background may wait for the answer of a shard whose followers never come.
   co_await background_.join();
-  const auto turn = co_await turns_.enter();
-  stopped_ = true;
-  co_await runtime_.stop();
 }
 
 // --- Expiry ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/turnstile.h"
 #include "configuration/broker_config.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "consumer_groups/group_coordinator.h"
 #include "coordinator_runtime/coordinator_runtime.h"
 #include "foundation/shared_cell.h"

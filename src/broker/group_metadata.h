@@ -3,7 +3,7 @@
 
 #include "cluster_control/metadata_image.h"
 #include "configuration/broker_config.h"
-#include "consumer_groups/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "consumer_groups/group_settings.h"
 
 namespace naru {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "configuration/config_definition.h"
-#include "consumer_groups/consumer_group_target.h"
+#include "consumer_groups/consumer_protocol/consumer_group_target.h"
 
 namespace naru {
 namespace {

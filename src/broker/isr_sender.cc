@@ -66,9 +66,23 @@ Task<void> IsrSender::send(std::vector<Asked> asked) {
   const MetadataImagePtr image = metadata_.current();
   for (const Asked& one : asked) changes.push_back(change_of(*one.partition, one.proposal, *image));
   const auto results = co_await controller_.alter_partitions(std::move(changes));
+  std::vector<std::shared_ptr<Partition>> unsettled;
   for (size_t i = 0; i < asked.size(); ++i) {
-    asked[i].partition->proposal_answered(asked[i].proposal, results ? answer_of((*results)[i]) : IsrAnswer());
+    const IsrAnswer answer = results ? answer_of((*results)[i]) : IsrAnswer();
+    const bool settled =
+        answer.verdict == IsrAnswer::Verdict::committed || answer.verdict == IsrAnswer::Verdict::overtaken;
+    asked[i].partition->proposal_answered(asked[i].proposal, answer);
+    if (!settled) unsettled.push_back(std::move(asked[i].partition));
   }
+  if (!unsettled.empty()) tasks_.spawn(look_again(std::move(unsettled)));
+}
+
+// A follower with nothing to fetch does not remind its leader: one that was not eligible, because the controller had
+// not yet heard of its return, would have to wait for the next look at all partitions.
+Task<void> IsrSender::look_again(std::vector<std::shared_ptr<Partition>> partitions) {
+  const Status slept = co_await sleep_until(seams_.scheduler, seams_.clock.now() + kProposalBackoff, tasks_.token());
+  if (!slept.ok()) co_return;
+  for (const auto& partition : partitions) partition->check_followers();
 }
 
 Task<void> IsrSender::stop() {
@@ -77,6 +91,7 @@ Task<void> IsrSender::stop() {
     stopped_ = true;
     waiting_.clear();
   }
+  tasks_.cancel();
   return tasks_.join();
 }
 

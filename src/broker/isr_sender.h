@@ -33,6 +33,7 @@ class IsrSender final : public IsrProposals {
 
   Task<void> send_all();
   Task<void> send(std::vector<Asked> asked);
+  Task<void> look_again(std::vector<std::shared_ptr<Partition>> partitions);
   std::vector<Asked> take();
 
   Seams seams_;

@@ -22,8 +22,9 @@ bool is_about_the_partition(ErrorCode code) {
 FetchSeen seen_in(const FetchTarget& target) {
   return {.error = target.view.status.code(),
           .high_watermark = target.view.high_watermark,
-          .log_start_offset = target.view.log_start_offset,
+          .log_start_offset = target.view.told_start_offset,
           .diverges = target.diverges(),
+          .elsewhere = target.nearer != kNoBroker,
           .has_records = !target.view.slice.empty(),
           .more_to_read = target.more_to_read()};
 }
@@ -102,7 +103,8 @@ void LiveFetchSession::update(const kafka::FetchRequest& request) {
                  .current_leader_epoch = wanted.current_leader_epoch,
                  .max_bytes = wanted.partition_max_bytes,
                  .last_fetched_epoch = wanted.last_fetched_epoch,
-                 .flushed_offset = wanted.flushed_offset});
+                 .flushed_offset = wanted.flushed_offset,
+                 .log_start_offset = wanted.log_start_offset});
     }
   }
 }
@@ -143,6 +145,7 @@ std::vector<FetchTarget> LiveFetchSession::due_targets(const BrokerServices& ser
                                          .current_leader_epoch = place.position.current_leader_epoch,
                                          .last_fetched_epoch = place.position.last_fetched_epoch,
                                          .flushed_offset = place.position.flushed_offset,
+                                         .log_start_offset = place.position.log_start_offset,
                                          .max_bytes = static_cast<uint32_t>(std::max(place.position.max_bytes, 0))});
     find_partition(services, context, terms, target);
     if (target.partition == partitions_[slot]) continue;
@@ -152,6 +155,12 @@ std::vector<FetchTarget> LiveFetchSession::due_targets(const BrokerServices& ser
     if (target.partition) target.partition->watch(news_, slot, UINT64_MAX, terms.audience());
   }
   return targets;
+}
+
+bool LiveFetchSession::has_other_start(const std::vector<FetchTarget>& targets) const {
+  return std::ranges::any_of(targets, [this](const FetchTarget& target) {
+    return core_.has_other_start(target.slot, target.view.told_start_offset);
+  });
 }
 
 std::vector<const FetchTarget*> LiveFetchSession::commit(const std::vector<FetchTarget>& targets) {

@@ -46,6 +46,8 @@ class LiveFetchSession final : public ConnectionAttachment {
   std::vector<FetchTarget> due_targets(const BrokerServices& services, const RequestContext& context,
                                        const FetchTerms& terms);
   SessionNews& news() { return *news_; }
+  // The log of one of them begins elsewhere than the client was told before.
+  bool has_other_start(const std::vector<FetchTarget>& targets) const;
   // The answer tells what has to be told of these; which is returned.
   std::vector<const FetchTarget*> commit(const std::vector<FetchTarget>& targets);
 

@@ -30,7 +30,8 @@ JournalSettings journal_settings(const BrokerConfig& config) {
 PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config,
                                  MetricsRegistry& metrics, OpenFiles& open_files, UnsyncedLogs& unsynced_logs,
                                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
-                                 const ProducerRules& producers, IsrProposals& isr_proposals)
+                                 const ProducerRules& producers, IsrProposals& isr_proposals,
+                                 const ClusterContact& contact)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
@@ -40,7 +41,8 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       open_files_(open_files),
       unsynced_logs_(unsynced_logs),
       producers_(producers),
-      isr_proposals_(isr_proposals) {}
+      isr_proposals_(isr_proposals),
+      contact_(contact) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -254,7 +256,8 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
                                    .durability = *location.journal,
                                    .unsynced_logs = unsynced_logs_,
                                    .isr_proposals = &isr_proposals_,
-                                   .replica_lag_time_max = config_.replication.lag_time_max};
+                                   .replica_lag_time_max = config_.replication.lag_time_max,
+                                   .contact = &contact_};
   auto partition =
       std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,

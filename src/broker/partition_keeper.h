@@ -31,7 +31,7 @@ class PartitionKeeper {
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
                   OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
                   std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers,
-                  IsrProposals& isr_proposals);
+                  IsrProposals& isr_proposals, const ClusterContact& contact);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
@@ -100,6 +100,7 @@ class PartitionKeeper {
   UnsyncedLogs& unsynced_logs_;
   const ProducerRules producers_;
   IsrProposals& isr_proposals_;
+  const ClusterContact& contact_;
 
   PartitionFolders folders_{directories_, journals_};
   std::mutex unmade_mutex_;

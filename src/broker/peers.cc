@@ -53,8 +53,9 @@ Task<Result<Peers::Connection>> Peers::connect(Peer peer, PeerUse use) {
 }
 
 Task<Result<Bytes>> Peers::forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout) {
-  NARU_CO_TRY_ASSIGN(const auto connection, co_await connect(std::move(peer), PeerUse::requests));
-  co_return co_await connection->forward(std::move(request), api, timeout);
+  const auto connection = co_await connect(std::move(peer), PeerUse::requests);
+  if (!connection) co_return failure(Status(ErrorCode::broker_not_available, connection.error().message()));
+  co_return co_await (*connection)->forward(std::move(request), api, timeout);
 }
 
 Task<void> Peers::stop() {

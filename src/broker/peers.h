@@ -37,7 +37,8 @@ class Peers {
     NARU_CO_TRY_ASSIGN(const auto connection, co_await connect(std::move(peer), use));
     co_return co_await connection->template call<Response>(request, timeout);
   }
-  // Passes a request on as it is; yields the whole frame of the answer.
+  // Passes a request on as it is; yields the whole frame of the answer. broker_not_available: there is no connection,
+  // and nothing was sent.
   Task<Result<Bytes>> forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout);
 
   // Everything that waits fails, and every later call.

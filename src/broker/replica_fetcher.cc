@@ -62,23 +62,26 @@ void ReplicaFetcher::start() {
 
 // --- From outside ----------------------------------------------------------------------------------------------------
 
-void ReplicaFetcher::set_partitions(const std::vector<FollowedPartition>& partitions) {
+void ReplicaFetcher::change_partitions(const FollowChanges& changes) {
   std::vector<EntryPtr> added;
   std::unique_lock lock(mutex_);
-  std::map<Key, EntryPtr> before = std::exchange(wanted_, {});
-  for (const FollowedPartition& followed : partitions) {
+  for (const Key& key : changes.dropped) {
+    wanted_.erase(key);
+    wanted_changes_.push_back(key);
+  }
+  for (const FollowedPartition& followed : changes.changed) {
     const Key key = key_of(*followed.partition);
-    auto known = before.extract(key);
-    const bool same = !known.empty() && known.mapped()->partition == followed.partition;
-    EntryPtr entry = same ? known.mapped() : std::make_shared<Entry>(weak_from_this(), followed.partition);
-    if (!same) added.push_back(entry);
+    EntryPtr& entry = wanted_[key];
+    if (!entry || entry->partition != followed.partition) {
+      entry = std::make_shared<Entry>(weak_from_this(), followed.partition);
+      added.push_back(entry);
+      wanted_changes_.push_back(key);
+    }
     if (std::exchange(entry->leader_epoch, followed.leader_epoch) != followed.leader_epoch) {
       urgent_ = true;
       if (!std::exchange(entry->in_news, true)) news_.push_back(entry);
     }
-    wanted_.emplace(key, std::move(entry));
   }
-  wanted_changed_ = true;
   wake(std::move(lock));
   for (const EntryPtr& entry : added) entry->partition->observe_flushes(entry);
 }
@@ -190,19 +193,27 @@ void ReplicaFetcher::take_news() {
     news = std::exchange(news_, {});
     urgent_ = stopped_;
     for (const EntryPtr& entry : news) entry->in_news = false;
-    if (std::exchange(wanted_changed_, false)) take_wanted();
+    for (const Key& key : std::exchange(wanted_changes_, {})) take_wanted(key);
   }
   for (const EntryPtr& entry : news) make_dirty(entry);
 }
 
-void ReplicaFetcher::take_wanted() {
-  const std::map<Key, EntryPtr> before = std::exchange(entries_, wanted_);
-  for (const auto& [key, entry] : before) {
-    if (!is_followed(*entry)) leave_session(*entry);
+void ReplicaFetcher::take_wanted(const Key& key) {
+  const auto wanted = wanted_.find(key);
+  const EntryPtr now = wanted == wanted_.end() ? nullptr : wanted->second;
+  const auto found = entries_.find(key);
+  const EntryPtr before = found == entries_.end() ? nullptr : found->second;
+  if (now == before) return;
+  if (before) {
+    leave_session(*before);
+    if (std::exchange(before->is_dirty, false)) std::erase(dirty_, before);
+    if (std::exchange(before->in_syncing, false)) std::erase(syncing_, before);
   }
-  const auto gone = [this](const EntryPtr& entry) { return !is_followed(*entry); };
-  std::erase_if(dirty_, gone);
-  std::erase_if(syncing_, gone);
+  if (now) {
+    entries_.insert_or_assign(key, now);
+  } else {
+    entries_.erase(found);
+  }
 }
 
 bool ReplicaFetcher::is_followed(const Entry& entry) const {
@@ -354,7 +365,8 @@ Task<bool> ReplicaFetcher::position(EntryPtr entry) {
   entry->lag.store(std::max<int64_t>(entry->leaders_high_watermark - now.offset, 0), std::memory_order_relaxed);
   if (entry->waits_for_sync() && !std::exchange(entry->in_syncing, true)) syncing_.push_back(entry);
   const bool same = entry->in_session && now.leader_epoch == before.leader_epoch && now.offset == before.offset &&
-                    now.last_fetched_epoch == before.last_fetched_epoch && now.flushed_end == before.flushed_end;
+                    now.last_fetched_epoch == before.last_fetched_epoch && now.flushed_end == before.flushed_end &&
+                    now.log_start == before.log_start;
   co_return !same;
 }
 
@@ -426,7 +438,8 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
     entry->pause = kFirstPause;
     entry->reported = ErrorCode::none;
     if (answer.error_code == ErrorCode::none) entry->leaders_high_watermark = answer.high_watermark;
-    if (step.action == Action::append && !had_records) co_return;  // nothing to tell
+    const bool start_moved = step.move_start_to >= Offset(0);
+    if (step.action == Action::append && !had_records && !start_moved) co_return;  // nothing to tell
   }
   make_dirty(entry);
 }

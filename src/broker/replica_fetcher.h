@@ -36,6 +36,17 @@ struct FollowedPartition {
   int64_t leader_broker_epoch = -1;
   Endpoint leader_address;
   LeaderEpoch leader_epoch;
+
+  bool operator==(const FollowedPartition&) const = default;
+};
+
+using PartitionKey = std::pair<Uuid, PartitionIndex>;
+
+// What is followed from now on in another way, or not any more. When a leader has another address or broker epoch, all
+// that it leads is among them.
+struct FollowChanges {
+  std::vector<FollowedPartition> changed;
+  std::vector<PartitionKey> dropped;
 };
 
 struct ReplicaFetcherParts {
@@ -47,7 +58,7 @@ struct ReplicaFetcherParts {
   Counter& failures;
 };
 
-// Thread-safe: set_partitions(), stop(), max_lag(). The rest belongs to its coroutine.
+// Thread-safe: change_partitions(), stop(), max_lag(). The rest belongs to its coroutine.
 class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher> {
  public:
   struct Leader {
@@ -63,8 +74,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   const Leader& leader() const { return leader_; }
 
   void start();
-  // All of them, each time. What is new is fetched at once, also if a fetch waits at the leader.
-  void set_partitions(const std::vector<FollowedPartition>& partitions);
+  // What is new is fetched at once, also if a fetch waits at the leader.
+  void change_partitions(const FollowChanges& changes);
   // The coroutine ends soon.
   void stop();
   // Records that the partition that is furthest behind lacks, of those that are committed; as of the last answers.
@@ -72,7 +83,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
 
  private:
   using Self = std::shared_ptr<ReplicaFetcher>;
-  using Key = std::pair<Uuid, PartitionIndex>;
+  using Key = PartitionKey;
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
@@ -87,7 +98,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<void> disconnect();
   Task<Status> fetch_once();
   void take_news();
-  void take_wanted();
+  void take_wanted(const Key& key);
   bool is_followed(const Entry& entry) const;
   void make_dirty(const EntryPtr& entry);
   void leave_session(Entry& entry);
@@ -113,7 +124,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
 
   std::mutex mutex_;  // guards what follows, down to the blank line; held for a few instructions
   std::map<Key, EntryPtr> wanted_;
-  bool wanted_changed_ = false;
+  std::vector<Key> wanted_changes_;
   std::vector<EntryPtr> news_;
   bool urgent_ = false;  // something has to be fetched that no fetch was sent for
   bool waits_at_leader_ = false;

@@ -1,6 +1,7 @@
 #include "broker/replica_fetchers.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace naru {
@@ -22,9 +23,9 @@ ReplicaFetchers::ReplicaFetchers(Seams seams, const ReplicationConfig& config, B
 
 ReplicaFetchers::~ReplicaFetchers() = default;
 
-std::vector<std::shared_ptr<ReplicaFetcher>> ReplicaFetchers::all() const {
+std::vector<ReplicaFetchers::FetcherPtr> ReplicaFetchers::all() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::shared_ptr<ReplicaFetcher>> fetchers;
+  std::vector<FetcherPtr> fetchers;
   for (const auto& [leader, fetcher] : fetchers_) fetchers.push_back(fetcher);
   return fetchers;
 }
@@ -35,33 +36,51 @@ int64_t ReplicaFetchers::max_lag() const {
   return lag;
 }
 
-void ReplicaFetchers::follow(std::vector<FollowedPartition> partitions) {
-  std::map<BrokerId, std::vector<FollowedPartition>> by_leader;
-  for (FollowedPartition& partition : partitions) by_leader[partition.leader].push_back(std::move(partition));
-  std::vector<std::shared_ptr<ReplicaFetcher>> gone;
-  std::vector<std::shared_ptr<ReplicaFetcher>> added;
-  {
-    const std::scoped_lock lock(mutex_);
-    std::erase_if(fetchers_, [&](const auto& entry) {
-      const auto found = by_leader.find(entry.first);
-      const bool same =
-          found != by_leader.end() &&
-          entry.second->leader() == ReplicaFetcher::Leader{entry.first, found->second.front().leader_broker_epoch,
-                                                           found->second.front().leader_address};
-      if (!same) gone.push_back(entry.second);
-      return !same;
-    });
-    for (const auto& [leader, followed] : by_leader) {
-      if (fetchers_.contains(leader)) continue;
-      added.push_back(std::make_shared<ReplicaFetcher>(
-          parts_, ReplicaFetcher::Leader{leader, followed.front().leader_broker_epoch, followed.front().leader_address},
-          tasks_));
-      fetchers_.emplace(leader, added.back());
-    }
+// What a leader does not lead any more is dropped there.
+std::map<BrokerId, FollowChanges> ReplicaFetchers::by_leader(FollowChanges changes) {
+  std::map<BrokerId, FollowChanges> sorted;
+  for (const PartitionKey& key : changes.dropped) {
+    const auto known = leaders_.find(key);
+    if (known == leaders_.end()) continue;
+    --led_[known->second];
+    sorted[known->second].dropped.push_back(key);
+    leaders_.erase(known);
   }
-  for (const auto& fetcher : gone) fetcher->stop();
-  for (const auto& fetcher : all()) fetcher->set_partitions(by_leader[fetcher->leader().id]);
-  for (const auto& fetcher : added) fetcher->start();
+  for (FollowedPartition& partition : changes.changed) {
+    const PartitionIdentity& identity = partition.partition->identity();
+    const PartitionKey key{identity.topic_id, identity.index};
+    const auto [known, is_new] = leaders_.try_emplace(key, partition.leader);
+    if (!is_new && known->second != partition.leader) {
+      --led_[known->second];
+      sorted[known->second].dropped.push_back(key);
+    }
+    if (is_new || std::exchange(known->second, partition.leader) != partition.leader) ++led_[partition.leader];
+    sorted[partition.leader].changed.push_back(std::move(partition));
+  }
+  return sorted;
+}
+
+void ReplicaFetchers::follow(FollowChanges changes) {
+  for (const auto& [leader, change] : by_leader(std::move(changes))) {
+    FetcherPtr gone;
+    FetcherPtr added;
+    FetcherPtr fetcher;
+    {
+      const std::scoped_lock lock(mutex_);
+      FetcherPtr& slot = fetchers_[leader];
+      const FollowedPartition* any = change.changed.empty() ? nullptr : &change.changed.front();
+      const auto now =
+          any ? std::optional(ReplicaFetcher::Leader{leader, any->leader_broker_epoch, any->leader_address})
+              : std::nullopt;
+      if (slot && (led_[leader] == 0 || (now && slot->leader() != *now))) gone = std::exchange(slot, nullptr);
+      if (!slot && now) slot = added = std::make_shared<ReplicaFetcher>(parts_, *now, tasks_);
+      fetcher = slot;
+      if (!slot) fetchers_.erase(leader);
+    }
+    if (gone) gone->stop();
+    if (fetcher) fetcher->change_partitions(change);
+    if (added) added->start();
+  }
 }
 
 Task<void> ReplicaFetchers::stop() {

@@ -21,8 +21,8 @@ class ReplicaFetchers {
                   UniqueFunction<int64_t() const> broker_epoch, MetricsRegistry& metrics);
   ~ReplicaFetchers();
 
-  // All that is followed from now on. Others are left alone, whatever is under way.
-  void follow(std::vector<FollowedPartition> partitions);
+  // Costs as much as there is changed.
+  void follow(FollowChanges changes);
   // Returns when nothing is fetched or stored any more. Once, before the partitions are closed.
   Task<void> stop();
 
@@ -30,12 +30,17 @@ class ReplicaFetchers {
   int64_t max_lag() const;
 
  private:
-  std::vector<std::shared_ptr<ReplicaFetcher>> all() const;
+  using FetcherPtr = std::shared_ptr<ReplicaFetcher>;
+
+  std::vector<FetcherPtr> all() const;
+  std::map<BrokerId, FollowChanges> by_leader(FollowChanges changes);
 
   ReplicaFetcherParts parts_;
   TaskGroup tasks_;
   mutable std::mutex mutex_;
-  std::map<BrokerId, std::shared_ptr<ReplicaFetcher>> fetchers_;  // by leader
+  std::map<BrokerId, FetcherPtr> fetchers_;   // by leader
+  std::map<PartitionKey, BrokerId> leaders_;  // of follow() alone
+  std::map<BrokerId, size_t> led_;            // how many each of them leads
   GaugeCallback fetchers_gauge_;
   GaugeCallback lag_gauge_;
 };

@@ -12,6 +12,7 @@
 #include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
+#include "replication/partition_maintenance.h"
 
 namespace naru {
 namespace {
@@ -151,6 +152,7 @@ class FollowingBroker : public testing::Test {
                                                                   .from = wanted.fetch_offset,
                                                                   .last_fetched_epoch = wanted.last_fetched_epoch,
                                                                   .flushed_end = wanted.flushed_offset,
+                                                                  .log_start = wanted.log_start_offset,
                                                                   .current_leader_epoch = wanted.current_leader_epoch,
                                                                   .max_bytes = 1 << 20,
                                                                   .at_least_one_batch = true});
@@ -192,7 +194,7 @@ class FollowingBroker : public testing::Test {
 
 TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
   for (const int number : {1, 2, 3}) add_partition(number);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   for (int round = 0; round < 5; ++round) {
     for (const int number : {1, 2, 3}) ASSERT_TRUE(acknowledged(number));
   }
@@ -208,7 +210,7 @@ TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
 
 TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {
   add_partition(1);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   ASSERT_TRUE(acknowledged(1));
   forget_session = true;
   ASSERT_TRUE(acknowledged(1));
@@ -236,7 +238,7 @@ TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
   for (const int number : {1, 2}) add_partition(number);
   refused.insert(Uuid{9, 1});
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   ASSERT_TRUE(acknowledged(2));
   world.run_for(20s);
   EXPECT_GE(refusals, 10);
@@ -259,7 +261,7 @@ TEST_F(FollowingBroker, TheLeaderHearsSoonOfASyncThatWasSlow) {
 TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {
   add_partition(1);
   damage_next = true;
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   EXPECT_TRUE(acknowledged(1));
   EXPECT_FALSE(damage_next);
   EXPECT_EQ(followed(1)->log().end_offset(), Offset(1));
@@ -268,25 +270,52 @@ TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {
 TEST_F(FollowingBroker, WhatIsNewIsFetchedAtOnceAlthoughAFetchWaitsAtTheLeader) {
   hold_waiting = true;
   add_partition(1);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   world.run_for(5s);
   add_partition(2);
   hold_waiting = false;
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   EXPECT_TRUE(acknowledged(2, 200ms));
+}
+
+TEST_F(FollowingBroker, TheStartOfTheLogIsFollowedAndTheLeaderHearsOfIt) {
+  add_partition(1);
+  fetchers.follow({.changed = list, .dropped = {}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(acknowledged(1));
+  world.run_for(2s);
+  Result<Offset> low;
+  const auto erase = [&]() -> Task<void> {
+    const Seams seams = leader.seams();
+    const auto start = co_await delete_records(led(1), seams.scheduler, Offset(2));
+    low = co_await await_deletion(led(1), seams.scheduler, *start, seams.clock.now() + 10s, {});
+  };
+  world.run_task(erase());
+  ASSERT_TRUE(low.has_value()) << low.error().to_string();
+  EXPECT_EQ(*low, Offset(2));
+  EXPECT_EQ(followed(1)->log().start_offset(), Offset(2));
+}
+
+TEST_F(FollowingBroker, ALeaderThatComesBackIsFollowedAnew) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow({.changed = list, .dropped = {}});
+  ASSERT_TRUE(acknowledged(1));
+  for (FollowedPartition& partition : list) partition.leader_broker_epoch = 8;
+  fetchers.follow({.changed = list, .dropped = {}});
+  ASSERT_TRUE(acknowledged(1));
+  ASSERT_TRUE(acknowledged(2));
+  EXPECT_EQ(leader_broker.connections(), 2u);
 }
 
 TEST_F(FollowingBroker, WhatIsNotFollowedAnyMoreIsLeftAlone) {
   for (const int number : {1, 2}) add_partition(number);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   ASSERT_TRUE(acknowledged(1));
-  list.erase(list.begin());
-  fetchers.follow(list);
+  fetchers.follow({.changed = {}, .dropped = {{Uuid{9, 1}, PartitionIndex(0)}}});
   world.run_for(1s);
   EXPECT_FALSE(session.contains((Uuid{9, 1})));
   EXPECT_FALSE(acknowledged(1, 3s));
   EXPECT_TRUE(acknowledged(2));
-  fetchers.follow({});
+  fetchers.follow({.changed = {}, .dropped = {{Uuid{9, 2}, PartitionIndex(0)}}});
   world.run_for(5s);
   EXPECT_FALSE(acknowledged(2, 3s));
 }

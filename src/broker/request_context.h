@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "foundation/shared_bytes.h"
+#include "foundation/status.h"
 #include "foundation/time.h"
 #include "kafka_protocol/api_row.h"
 #include "network/connection.h"
@@ -30,6 +31,8 @@ struct RequestContext {
   const SharedBytes& frame;  // decoded requests point into it
   MonotonicTime received;
   RequestTimes& times;
+  // Not ok: the request was passed on to the controller, and nobody knows what became of it. This is the answer then.
+  Status given_up;
 
   // A part of the frame that stays valid on its own.
   SharedBytes keep(BytesView part) const {

@@ -117,18 +117,26 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
   if (!header.version_supported()) co_return refuse_newer_api_versions(header.header.correlation_id);
   RequestTimes times(request.received);
   times.mark(RequestStage::queued, services_.clock.now());
-  const RequestContext context{.api = *header.api,
-                               .version = header.version(),
-                               .correlation_id = header.header.correlation_id,
-                               .client_id = header.header.client_id,
-                               .principal = kAnonymous,
-                               .connection = request.connection,
-                               .frame = request.frame,
-                               .received = request.received,
-                               .times = times};
+  RequestContext context{.api = *header.api,
+                         .version = header.version(),
+                         .correlation_id = header.header.correlation_id,
+                         .client_id = header.header.client_id,
+                         .principal = kAnonymous,
+                         .connection = request.connection,
+                         .frame = request.frame,
+                         .received = request.received,
+                         .times = times,
+                         .given_up = {}};
   const HandlerRow& row = find_handler(*header.api);
   std::optional<Response> passed_on;
-  if (should_be_passed_on(row, context)) passed_on = co_await services_.controller_link.forward(context);
+  if (should_be_passed_on(row, context)) {
+    auto forwarded = co_await services_.controller_link.forward(context);
+    if (forwarded) {
+      passed_on = std::move(*forwarded);
+    } else {
+      context.given_up = std::move(forwarded).error();
+    }
+  }
   Response response;
   if (passed_on) {
     response = std::move(*passed_on);

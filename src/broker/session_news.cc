@@ -4,7 +4,7 @@
 
 namespace naru {
 
-void SessionNews::tell(uint32_t slot, bool state_changed, uint64_t bytes) {
+void SessionNews::tell(uint32_t slot, bool state_changed, uint64_t bytes, bool urgent) {
   std::shared_ptr<Wakeup> woken;
   {
     const std::scoped_lock lock(mutex_);
@@ -12,7 +12,7 @@ void SessionNews::tell(uint32_t slot, bool state_changed, uint64_t bytes) {
     if (marks_[slot] == Mark::none) slots_.push_back(slot);
     if (marks_[slot] != Mark::state_changed) marks_[slot] = state_changed ? Mark::state_changed : Mark::told;
     bytes_ += bytes;
-    state_changed_ |= state_changed;
+    urgent_ |= state_changed || urgent;
     if (parked_ && enough()) woken = parked_;
   }
   if (woken) woken->wake();
@@ -27,7 +27,7 @@ std::vector<SessionNews::Item> SessionNews::take() {
   }
   slots_.clear();
   bytes_ = 0;
-  state_changed_ = false;
+  urgent_ = false;
   return items;
 }
 

@@ -18,7 +18,10 @@ class SessionNews final : public FetchWatcher {
   using FetchWatcher::FetchWatcher;
 
   void more_to_read(uint32_t slot, uint64_t bytes) override { tell(slot, false, bytes); }
-  void log_start_moved(uint32_t slot) override { tell(slot, false, 0); }
+  // Whoever deletes records waits for the followers.
+  void log_start_moved(uint32_t slot, Audience audience) override {
+    tell(slot, false, 0, audience == Audience::followers);
+  }
   void high_watermark_moved(uint32_t slot) override { tell(slot, false, 0); }
   void state_changed(uint32_t slot) override { tell(slot, true, 0); }
 
@@ -29,14 +32,14 @@ class SessionNews final : public FetchWatcher {
   // Everything since the last call.
   std::vector<Item> take();
 
-  // Wakes `parked` when so many bytes have become readable since the last take(), or the state of a partition has
-  // changed; at once if that is so already. Until unpark().
+  // Wakes `parked` when so many bytes have become readable since the last take(), or something has happened that is
+  // told at once; straight away if that is so already. Until unpark().
   void park(std::shared_ptr<Wakeup> parked, uint64_t bytes_wanted);
   void unpark();
 
  private:
-  void tell(uint32_t slot, bool state_changed, uint64_t bytes);
-  bool enough() const { return state_changed_ || bytes_ >= bytes_wanted_; }
+  void tell(uint32_t slot, bool state_changed, uint64_t bytes, bool urgent = false);
+  bool enough() const { return urgent_ || bytes_ >= bytes_wanted_; }
 
   enum class Mark : uint8_t { none, told, state_changed };
 
@@ -44,7 +47,7 @@ class SessionNews final : public FetchWatcher {
   std::vector<uint32_t> slots_;  // in the order of the news
   std::vector<Mark> marks_;      // by slot
   uint64_t bytes_ = 0;
-  bool state_changed_ = false;
+  bool urgent_ = false;
   std::shared_ptr<Wakeup> parked_;
   uint64_t bytes_wanted_ = 0;
 };

@@ -1,4 +1,5 @@
 #include "client/cluster_metadata.h"
+#include "foundation/sort_and_drop_doubles.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,13 +13,6 @@ template <class Elements, class Key, class Projection>
 auto find_sorted(const Elements& elements, const Key& key, Projection projection) -> decltype(elements.data()) {
   const auto found = std::ranges::lower_bound(elements, key, {}, projection);
   return found != elements.end() && std::invoke(projection, *found) == key ? &*found : nullptr;
-}
-
-template <class Elements, class Projection>
-void sort_and_drop_doubles(Elements& elements, Projection projection) {
-  std::ranges::sort(elements, {}, projection);
-  const auto doubles = std::ranges::unique(elements, {}, projection);
-  elements.erase(doubles.begin(), doubles.end());
 }
 
 Endpoint make_endpoint(const kafka::MetadataResponse::MetadataResponseBroker& broker) {

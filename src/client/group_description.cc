@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/consumer_protocol.h"
+#include "foundation/sort_and_drop_doubles.h"
 
 namespace naru::client {
 namespace {
@@ -38,9 +39,7 @@ std::vector<TopicPartition> to_partitions(const std::vector<ConsumerAnswer::Topi
   for (const auto& topic : topics) {
     for (const PartitionIndex partition : topic.partitions) partitions.push_back({topic.topic_name, partition});
   }
-  std::ranges::sort(partitions);
-  const auto doubled = std::ranges::unique(partitions);
-  partitions.erase(doubled.begin(), doubled.end());
+  sort_and_drop_doubles(partitions);
   return partitions;
 }
 

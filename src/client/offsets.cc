@@ -11,6 +11,8 @@ namespace {
 
 using Offsets = std::map<TopicPartition, OffsetAtTime>;
 
+constexpr Duration kElectionPatience = 5s;
+
 Task<Status> ask_leader(ClusterClient& client, BrokerId leader, const std::vector<TopicPartition>& partitions,
                         WallTimeMs time, Offsets& offsets) {
   NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(leader));
@@ -56,19 +58,30 @@ Task<Status> ask_all(ClusterClient& client, const std::vector<TopicPartition>& p
   co_return Status();
 }
 
+// What a moment after an election is not so any more.
+bool passes_with_an_election(ErrorCode code) {
+  return code == ErrorCode::offset_not_available || code == ErrorCode::leader_not_available ||
+         code == ErrorCode::not_leader_or_follower || code == ErrorCode::fenced_leader_epoch ||
+         code == ErrorCode::unknown_leader_epoch;
+}
+
 }  // namespace
 
 Task<Result<Offsets>> list_offsets(ClusterClient& client, std::vector<TopicPartition> partitions, WallTimeMs time) {
-  Offsets offsets;
-  Status asked = co_await ask_all(client, partitions, time, offsets);
-  if (needs_new_metadata(asked.code())) {
-    std::set<std::string> topics;
-    for (const TopicPartition& partition : partitions) topics.insert(partition.topic);
+  std::set<std::string> topics;
+  for (const TopicPartition& partition : partitions) topics.insert(partition.topic);
+  const Clock& clock = client.seams().clock;
+  const MonotonicTime deadline = clock.now() + kElectionPatience;
+  for (int attempt = 1;; ++attempt) {
+    Offsets offsets;
+    const Status asked = co_await ask_all(client, partitions, time, offsets);
+    if (asked.ok()) co_return offsets;
+    const bool wait = passes_with_an_election(asked.code()) && clock.now() < deadline;
+    const bool once_more = attempt == 1 && needs_new_metadata(asked.code());
+    if (!wait && !once_more) co_return failure(asked);
+    if (!once_more) co_await client.back_off();
     NARU_CO_TRY(co_await client.refresh({topics.begin(), topics.end()}));
-    asked = co_await ask_all(client, partitions, time, offsets);
   }
-  NARU_CO_TRY(asked);
-  co_return offsets;
 }
 
 }  // namespace naru::client

@@ -17,7 +17,8 @@ struct OffsetAtTime {
   WallTimeMs timestamp = -1;
 };
 
-// All of the partitions, or the first error. Asks each leader; once more with new metadata when a leader has moved.
+// All of the partitions, or the first error. Asks each leader; once more with new metadata when a leader has moved, and
+// for some seconds while one is being elected or does not know yet what is committed.
 Task<Result<std::map<TopicPartition, OffsetAtTime>>> list_offsets(ClusterClient& client,
                                                                   std::vector<TopicPartition> partitions,
                                                                   WallTimeMs time);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster_control/leader_election.h"
+#include "foundation/canary.h"
 
 namespace naru {
 namespace {
@@ -102,7 +103,9 @@ Status AlterPartitionsPlanner::check_members(const MetadataImage& image, const P
     // The leader itself, or a member that has not fetched from this leader yet: it stays what it was.
     if (member.broker_epoch == kUnknownBrokerEpoch && contains(before.isr, member.id)) continue;
     const BrokerMetadata* broker = image.find_broker(member.id);
-    if (!image.is_settled(member.id) || broker->epoch != member.broker_epoch) {
+    const bool same_life =
+        broker != nullptr && (broker->epoch == member.broker_epoch || is_planted(Canary::isr_ignores_broker_epoch));
+    if (!image.is_settled(member.id) || !same_life) {
       return error(ErrorCode::ineligible_replica, "broker {} is not there with epoch {}", member.id,
                    member.broker_epoch);
     }

@@ -189,6 +189,10 @@ Task<Status> ControllerOffice::settle_if_needed() {
 
 Task<Status> ControllerOffice::raise_replication_if_needed() {
   if (!RaiseReplicationPlanner::is_needed(parts_.config, *parts_.runner.image())) co_return Status();
+  // One that stops would get replicas that it cannot fetch. It comes back or is gone, and then this is looked at again.
+  const BrokerStandings standings(*parts_.runner.image(), stopping());
+  const auto stops = [](const auto& broker) { return broker.second.stopping; };
+  if (std::ranges::any_of(standings.registered(), stops)) co_return Status();
   RaiseReplicationPlanner planner(parts_.config);
   co_await parts_.runner.run(planner);
   NARU_CO_TRY(planner.status());

@@ -49,10 +49,15 @@ Task<void> ControllerShell::stop() {
   return office_.stop();
 }
 
-Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request) {
+Task<void> ControllerShell::run(Planner& planner, Status given_up) {
+  if (given_up.ok()) co_return co_await runner_.run(planner);
+  planner.abandon(given_up);
+}
+
+Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request, Status given_up) {
   for (NewTopic& topic : request.topics) topic.id = random_.uuid();
-  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms());
-  co_await runner_.run(planner);
+  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms(), office_.stopping());
+  co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
 
@@ -76,23 +81,24 @@ Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::ve
 }
 
 Task<std::vector<MorePartitionsResult>> ControllerShell::create_partitions(std::vector<MorePartitions> topics,
-                                                                           bool validate_only) {
-  CreatePartitionsPlanner planner(std::move(topics), validate_only);
-  co_await runner_.run(planner);
+                                                                           bool validate_only, Status given_up) {
+  CreatePartitionsPlanner planner(std::move(topics), validate_only, office_.stopping());
+  co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
 
-Task<std::vector<DeleteTopicResult>> ControllerShell::delete_topics(std::vector<TopicReference> topics) {
+Task<std::vector<DeleteTopicResult>> ControllerShell::delete_topics(std::vector<TopicReference> topics,
+                                                                    Status given_up) {
   DeleteTopicsPlanner planner(std::move(topics), config_);
-  co_await runner_.run(planner);
+  co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
 
 Task<std::vector<AlterConfigsResult>> ControllerShell::alter_configs(std::vector<AlterConfigsItem> items,
-                                                                     bool validate_only) {
-  const bool elections = !validate_only && std::ranges::any_of(items, changes_elections);
+                                                                     bool validate_only, Status given_up) {
+  const bool elections = !validate_only && given_up.ok() && std::ranges::any_of(items, changes_elections);
   AlterConfigsPlanner planner(std::move(items), validate_only, config_);
-  co_await runner_.run(planner);
+  co_await run(planner, std::move(given_up));
   if (elections) office_.settle_again();
   co_return planner.take_results();
 }
@@ -137,7 +143,7 @@ Task<Result<std::vector<TopicPartition>>> ControllerShell::controlled_shutdown(B
 }
 
 Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
-    ElectionType type, std::optional<std::vector<TopicPartition>> partitions) {
+    ElectionType type, std::optional<std::vector<TopicPartition>> partitions, Status given_up) {
   const MetadataImagePtr image = runner_.image();
   std::vector<ElectLeadersItem> items;
   if (!partitions) items = all_partitions(*image);
@@ -146,7 +152,7 @@ Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
     items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});
   }
   ElectLeadersPlanner planner(type, std::move(items), office_.stopping());
-  co_await runner_.run(planner);
+  co_await run(planner, std::move(given_up));
   auto results = planner.take_results();
   if (!partitions) {
     std::erase_if(results, [](const auto& result) { return result.status == ErrorCode::election_not_needed; });

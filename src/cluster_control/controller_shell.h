@@ -75,14 +75,17 @@ class ControllerShell {
   MetadataFeed& feed() { return feed_; }
 
   // Results in the order of the request. What they say is in effect on this broker when they arrive. A failed store is
-  // unavailable (outcome unknown), a lost office not_controller.
-  Task<std::vector<CreateTopicResult>> create_topics(CreateTopicsRequest request);
+  // unavailable (outcome unknown), a lost office not_controller. With `given_up`, nothing is done, and that is the
+  // result: the request was passed on to another controller, and nobody knows what became of it.
+  Task<std::vector<CreateTopicResult>> create_topics(CreateTopicsRequest request, Status given_up = {});
   // With the broker's defaults, one result for each distinct name; ok for a topic that exists already.
   // unknown_topic_or_partition where auto.create.topics.enable is false.
   Task<std::vector<CreateTopicResult>> auto_create_topics(std::vector<std::string> names);
-  Task<std::vector<MorePartitionsResult>> create_partitions(std::vector<MorePartitions> topics, bool validate_only);
-  Task<std::vector<DeleteTopicResult>> delete_topics(std::vector<TopicReference> topics);
-  Task<std::vector<AlterConfigsResult>> alter_configs(std::vector<AlterConfigsItem> items, bool validate_only);
+  Task<std::vector<MorePartitionsResult>> create_partitions(std::vector<MorePartitions> topics, bool validate_only,
+                                                            Status given_up = {});
+  Task<std::vector<DeleteTopicResult>> delete_topics(std::vector<TopicReference> topics, Status given_up = {});
+  Task<std::vector<AlterConfigsResult>> alter_configs(std::vector<AlterConfigsItem> items, bool validate_only,
+                                                      Status given_up = {});
   // A block that nobody has got and nobody will get. Blocks of unknown outcome are lost, not given twice.
   Task<Result<ProducerIdBlock>> allocate_producer_ids();
   Task<std::vector<DeletionConfirmationResult>> confirm_deletions(BrokerId broker, std::vector<Uuid> topic_ids);
@@ -96,9 +99,11 @@ class ControllerShell {
   Task<Result<std::vector<TopicPartition>>> controlled_shutdown(BrokerId broker, int64_t broker_epoch);
   // None: all partitions, and only those results that are not election_not_needed.
   Task<std::vector<ElectLeadersResult>> elect_leaders(ElectionType type,
-                                                      std::optional<std::vector<TopicPartition>> partitions);
+                                                      std::optional<std::vector<TopicPartition>> partitions,
+                                                      Status given_up = {});
 
  private:
+  Task<void> run(Planner& planner, Status given_up);
   CreateTopicResult existing_topic(const std::string& name) const;
 
   MetadataPublisher& publisher_;

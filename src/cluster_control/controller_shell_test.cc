@@ -188,6 +188,19 @@ TEST(ControllerShell, AutoCreationUsesTheDefaultsAndAcceptsTopicsThatExist) {
   EXPECT_EQ(results[2].status.code(), ErrorCode::invalid_topic_exception);
 }
 
+TEST(ControllerShell, WhatWasGivenUpIsNotDoneAndEachItemIsToldSo) {
+  ControllerWorld world;
+  ASSERT_TRUE(world.start().ok());
+  const Status given_up(ErrorCode::request_timed_out, "no answer");
+  const auto created =
+      world.run(world.controller().create_topics({.topics = {{.name = "a"}, {.name = "b"}}}, given_up));
+  ASSERT_EQ(created.size(), 2u);
+  for (const auto& result : created) EXPECT_EQ(result.status, ErrorCode::request_timed_out) << result.name;
+  EXPECT_EQ(world.image()->find_topic("a"), nullptr);
+  const auto deleted = world.run(world.controller().delete_topics({{.name = "a"}}, given_up));
+  EXPECT_EQ(deleted.at(0).status, ErrorCode::request_timed_out);
+}
+
 TEST(ControllerShell, AutoCreationCanBeSwitchedOff) {
   ControllerWorld world(1, {{"auto.create.topics.enable", "false"}});
   ASSERT_TRUE(world.start().ok());

@@ -34,8 +34,9 @@ Result<Replicas> check_assignments(const MetadataImage& image, const TopicMetada
 }
 
 // The same places that the partitions would have if the topic had been created with all of them.
-Result<Replicas> place(const MetadataImage& image, const TopicMetadata& topic, int32_t count) {
-  const auto brokers = placement_brokers(image);
+Result<Replicas> place(const MetadataImage& image, const StoppingBrokers& stopping, const TopicMetadata& topic,
+                       int32_t count) {
+  const auto brokers = placement_brokers(image, stopping, topic.replication_factor());
   if (brokers.size() < static_cast<size_t>(topic.replication_factor())) {
     return failure(ErrorCode::invalid_replication_factor,
                    "replication factor {} needs as many brokers, and {} are there", topic.replication_factor(),
@@ -48,8 +49,9 @@ Result<Replicas> place(const MetadataImage& image, const TopicMetadata& topic, i
 
 }  // namespace
 
-CreatePartitionsPlanner::CreatePartitionsPlanner(std::vector<MorePartitions> all, bool validate_only)
-    : ItemPlanner(std::move(all)), validate_only_(validate_only) {
+CreatePartitionsPlanner::CreatePartitionsPlanner(std::vector<MorePartitions> all, bool validate_only,
+                                                 StoppingBrokers stopping)
+    : ItemPlanner(std::move(all)), validate_only_(validate_only), stopping_(std::move(stopping)) {
   std::set<std::string_view> seen;
   for (const MorePartitions& item : items()) {
     if (!seen.insert(item.topic).second) duplicates_.insert(item.topic);
@@ -94,7 +96,7 @@ Status CreatePartitionsPlanner::plan_topic(const MetadataImage& image, const Met
   NARU_TRY(check_partition_limits(image, planned_partitions_, present, item.count));
   NARU_TRY_ASSIGN(Replicas replicas, item.assignments
                                          ? check_assignments(image, topic, item.count - present, *item.assignments)
-                                         : place(image, topic, item.count));
+                                         : place(image, stopping_, topic, item.count));
   added_by_item_ = item.count - present;
   if (validate_only_) return {};
   item.planned_for = topic.id;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster_control/broker_standings.h"
 #include "cluster_control/planner.h"
 
 namespace naru {
@@ -28,7 +29,7 @@ struct MorePartitionsResult {
 
 class CreatePartitionsPlanner final : public ItemPlanner<MorePartitions, MorePartitionsResult> {
  public:
-  CreatePartitionsPlanner(std::vector<MorePartitions> items, bool validate_only);
+  CreatePartitionsPlanner(std::vector<MorePartitions> items, bool validate_only, StoppingBrokers stopping = {});
 
  private:
   void begin_step() override { planned_partitions_ = 0; }
@@ -40,6 +41,7 @@ class CreatePartitionsPlanner final : public ItemPlanner<MorePartitions, MorePar
                     MorePartitions& item, MetadataChange& change);
 
   const bool validate_only_;
+  const StoppingBrokers stopping_;
   std::set<std::string> duplicates_;
   int64_t added_by_item_ = 0;
   int64_t planned_partitions_ = 0;  // by this step

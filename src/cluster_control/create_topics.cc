@@ -59,8 +59,13 @@ CreateTopicResult existing_topic(const TopicMetadata& topic) {
 
 }  // namespace
 
-CreateTopicsPlanner::CreateTopicsPlanner(CreateTopicsRequest request, const BrokerConfig& config, WallTimeMs now)
-    : ItemPlanner(std::move(request.topics)), config_(config), now_(now), validate_only_(request.validate_only) {
+CreateTopicsPlanner::CreateTopicsPlanner(CreateTopicsRequest request, const BrokerConfig& config, WallTimeMs now,
+                                         StoppingBrokers stopping)
+    : ItemPlanner(std::move(request.topics)),
+      config_(config),
+      now_(now),
+      stopping_(std::move(stopping)),
+      validate_only_(request.validate_only) {
   std::set<std::string_view> seen;
   for (const NewTopic& topic : items()) {
     if (!seen.insert(topic.name).second) duplicate_names_.insert(topic.name);
@@ -145,7 +150,8 @@ Result<CreateTopicsPlanner::Replicas> CreateTopicsPlanner::choose_replicas(const
   if (!topic.assignments.empty()) return check_assignments(image, topic);
   NARU_TRY_ASSIGN(const int32_t partition_count, choose_partition_count(topic));
   NARU_TRY_ASSIGN(const int16_t replication_factor, choose_replication_factor(image, topic));
-  return place_replicas(placement_brokers(image), partition_count, replication_factor, topic.id.low);
+  const auto brokers = placement_brokers(image, stopping_, replication_factor);
+  return place_replicas(brokers, partition_count, replication_factor, topic.id.low);
 }
 
 Result<int32_t> CreateTopicsPlanner::choose_partition_count(const NewTopic& topic) const {

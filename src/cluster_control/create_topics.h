@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster_control/broker_standings.h"
 #include "cluster_control/planner.h"
 #include "cluster_control/topic_name.h"
 #include "configuration/broker_config.h"
@@ -55,7 +56,8 @@ struct CreateTopicResult {
 class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult> {
  public:
   // `config` outlives the planner.
-  CreateTopicsPlanner(CreateTopicsRequest request, const BrokerConfig& config, WallTimeMs now);
+  CreateTopicsPlanner(CreateTopicsRequest request, const BrokerConfig& config, WallTimeMs now,
+                      StoppingBrokers stopping = {});
 
  private:
   using Replicas = std::vector<std::vector<BrokerId>>;  // of each partition
@@ -79,6 +81,7 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
 
   const BrokerConfig& config_;
   const WallTimeMs now_;
+  const StoppingBrokers stopping_;
   const bool validate_only_;
   std::set<std::string> duplicate_names_;
   int64_t requested_partitions_ = 0;            // of all topics that are not too large by themselves

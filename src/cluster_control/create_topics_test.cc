@@ -1,5 +1,6 @@
 #include "cluster_control/create_topics.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,26 @@ TEST_F(CreateTopics, MinusOneMeansTheBrokersDefaults) {
   }
   EXPECT_EQ(topic->partition(PartitionIndex(4)), nullptr);
   EXPECT_EQ(topic->partition(PartitionIndex(-1)), nullptr);
+}
+
+TEST_F(CreateTopics, BrokersThatAreStoppingGetReplicasOnlyIfTheOthersAreTooFew) {
+  const auto epoch = [this](int32_t id) { return bench_.image().find_broker(BrokerId(id))->epoch; };
+  const auto holders = [this](int16_t factor, const StoppingBrokers& stopping) {
+    const std::string name = "topic" + std::to_string(++next_id_);
+    CreateTopicsPlanner planner(
+        {{{.name = name, .partition_count = 6, .replication_factor = factor, .id = {8, next_id_}}}}, config_, kNow,
+        stopping);
+    bench_.run(planner);
+    EXPECT_TRUE(planner.take_results().front().status.ok());
+    std::set<BrokerId> all;
+    for (const auto& state : bench_.image().find_topic(name)->partitions) {
+      all.insert(state->replicas.begin(), state->replicas.end());
+    }
+    return all;
+  };
+  EXPECT_EQ(holders(2, {{BrokerId(1), epoch(1)}}), (std::set{BrokerId(0), BrokerId(2)}));
+  EXPECT_EQ(holders(2, {{BrokerId(1), epoch(1) - 1}}).size(), 3u) << "it has come back since";
+  EXPECT_EQ(holders(3, {{BrokerId(1), epoch(1)}}).size(), 3u) << "a restart of one broker is no reason to refuse";
 }
 
 TEST_F(CreateTopics, TheDefaultReplicationFactorIsAsLargeAsTheClusterButAtMostThree) {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -15,9 +17,12 @@ constexpr std::array kMemberships{Membership::steady, Membership::stopping, Memb
 
 Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules) {
   if (!broker.registered) return Membership::gone;
-  if (broker.loss == DataLoss::everything) return Membership::empty;
+  if (broker.loss == DataLoss::everything && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
   if (broker.loss == DataLoss::some) return Membership::doubtful;
-  if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync) return Membership::doubtful;
+  if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync &&
+      !is_planted(Canary::unclean_broker_stays)) {
+    return Membership::doubtful;
+  }
   return broker.stopping ? Membership::stopping : Membership::steady;
 }
 
@@ -60,7 +65,7 @@ SettledPartition settle(const PartitionState& before, const ElectionRules& rules
     settled.possible_loss = true;
     after.isr = {after.leader};  // each of them may miss what another one has
   }
-  if (after.leader == kNoBroker && rules.unclean_leader_election) {
+  if (after.leader == kNoBroker && (rules.unclean_leader_election || is_planted(Canary::elects_outside_isr))) {
     const BrokerId leader = unclean_leader(before, brokers);
     if (leader != kNoBroker) {
       after = elected_uncleanly(before, leader);
@@ -69,7 +74,8 @@ SettledPartition settle(const PartitionState& before, const ElectionRules& rules
   }
   // After an unclean stop the log may end earlier than others have seen it, so it must not go on in the same epoch.
   const BrokerStanding leader = brokers.of(after.leader);
-  const bool log_may_be_shorter = leader.returned && leader.loss != DataLoss::nothing;
+  const bool log_may_be_shorter =
+      leader.returned && leader.loss != DataLoss::nothing && !is_planted(Canary::epoch_survives_crash);
   after = with_new_epochs(before, std::move(after), log_may_be_shorter);
   return settled;
 }

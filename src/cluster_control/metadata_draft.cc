@@ -5,6 +5,7 @@
 
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
+#include "foundation/canary.h"
 
 namespace naru {
 namespace {
@@ -64,8 +65,10 @@ bool MetadataDraft::merge(MetadataChange change) {
 
 Transaction MetadataDraft::finish() && {
   Transaction transaction;
-  transaction.compares.push_back({std::string(metadata_keys::kControllerEpoch), image_.controller_epoch_version()});
-  transaction.compares.push_back({std::string(metadata_keys::kGeneration), image_.generation_version()});
+  if (!is_planted(Canary::uncompared_controller)) {
+    transaction.compares.push_back({std::string(metadata_keys::kControllerEpoch), image_.controller_epoch_version()});
+    transaction.compares.push_back({std::string(metadata_keys::kGeneration), image_.generation_version()});
+  }
   transaction.puts.push_back({std::string(metadata_keys::kGeneration), encode_generation(next_generation())});
   for (auto& [key, put] : puts_) transaction.puts.push_back(std::move(put));
   transaction.deletes.assign(deletes_.begin(), deletes_.end());

@@ -65,10 +65,16 @@ std::vector<std::vector<BrokerId>> place_replicas(std::span<const PlacementBroke
   return placed;
 }
 
-std::vector<PlacementBroker> placement_brokers(const MetadataImage& image) {
-  std::vector<PlacementBroker> brokers;
-  for (const auto& [id, broker] : image.brokers()) brokers.push_back({id, broker.rack});
-  return brokers;
+std::vector<PlacementBroker> placement_brokers(const MetadataImage& image, const StoppingBrokers& stopping,
+                                               int16_t needed) {
+  std::vector<PlacementBroker> all;
+  std::vector<PlacementBroker> staying;
+  for (const auto& [id, broker] : image.brokers()) {
+    all.push_back({id, broker.rack});
+    const auto stops = stopping.find(id);
+    if (stops == stopping.end() || stops->second != broker.epoch) staying.push_back(all.back());
+  }
+  return staying.size() < static_cast<size_t>(needed) ? all : staying;
 }
 
 Status check_replicas(const MetadataImage& image, int32_t partition, const std::vector<BrokerId>& replicas) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster_control/broker_standings.h"
 #include "cluster_control/metadata_image.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
@@ -25,8 +26,10 @@ struct PlacementBroker {
 std::vector<std::vector<BrokerId>> place_replicas(std::span<const PlacementBroker> brokers, int32_t partition_count,
                                                   int16_t replication_factor, uint64_t seed);
 
-// The brokers that are there.
-std::vector<PlacementBroker> placement_brokers(const MetadataImage& image);
+// The brokers that are there and stay. Those that are stopping come only if there would be fewer than `needed`: it is
+// better to wait for one that is restarted than to refuse.
+std::vector<PlacementBroker> placement_brokers(const MetadataImage& image, const StoppingBrokers& stopping,
+                                               int16_t needed);
 
 // Replicas that somebody assigned by hand: invalid_replica_assignment unless they are different brokers that are there.
 Status check_replicas(const MetadataImage& image, int32_t partition, const std::vector<BrokerId>& replicas);

@@ -71,7 +71,9 @@ Reason explain_rebalance(const GroupFacts& facts) {
   const bool joining = group.state == "PreparingRebalance";
   const std::string_view task = joining ? "to join again" : "to fetch its assignment";
   Reason reason{.word = "rebalancing",
-                .sentence = fmt::format("{} has been rebalancing{}", subject(group), since_text(facts)),
+                .sentence = group.state_since < 0
+                                ? fmt::format("{} is rebalancing", subject(group))
+                                : fmt::format("{} has been rebalancing{}", subject(group), since_text(facts)),
                 .evidence = {}};
   std::vector<std::string> names;
   for (const std::string& id : group.waiting_for) {

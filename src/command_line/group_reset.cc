@@ -7,6 +7,7 @@
 #include "command_line/start_positions.h"
 #include "command_line/table.h"
 #include "command_line/units.h"
+#include "foundation/sort_and_drop_doubles.h"
 
 namespace naru::command_line {
 namespace {
@@ -57,9 +58,7 @@ Task<Result<std::vector<TopicPartition>>> choose_partitions(client::ClusterClien
   if (partitions.empty()) {
     for (const auto& partition : topic->partitions) partitions.push_back({flags.topic, partition.index});
   }
-  std::ranges::sort(partitions);
-  const auto doubled = std::ranges::unique(partitions);
-  partitions.erase(doubled.begin(), doubled.end());
+  sort_and_drop_doubles(partitions);
   co_return partitions;
 }
 

@@ -123,11 +123,13 @@ void fill_identity_and_topics(BrokerConfig& config) {
   const ConfigValues& values = config.values;
   config.node_id = BrokerId(values.int32("node.id"));
   config.rack = values.optional_string("broker.rack");
+  config.rack_aware_reads = values.string("replica.selector.class").ends_with(".RackAwareReplicaSelector");
   for (const auto folder : parse_config_list(values.string("log.dirs"))) config.log_dirs.emplace_back(folder);
   if (auto address = parse_coordination_address(values.string("naru.coordination"))) {
     config.coordination = std::move(*address);
   }
   config.coordination_session_timeout = Milliseconds(values.int32("naru.coordination.session.timeout.ms"));
+  config.coordination_start_timeout = Milliseconds(values.int32("naru.coordination.start.timeout.ms"));
   config.num_partitions = values.int32("num.partitions");
   config.default_replication_factor = values.optional_int32("default.replication.factor");
   config.auto_create_topics_enable = values.boolean("auto.create.topics.enable");

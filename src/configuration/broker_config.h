@@ -53,10 +53,12 @@ struct ReplicationConfig {
 struct BrokerConfig {
   BrokerId node_id;
   std::optional<std::string> rack;
+  bool rack_aware_reads = false;      // replica.selector.class
   std::vector<std::string> log_dirs;  // the data folders, at least one
 
   CoordinationAddress coordination;
   Milliseconds coordination_session_timeout{};
+  Milliseconds coordination_start_timeout{};
 
   std::vector<ListenerConfig> listeners;  // at least one
   std::optional<Endpoint> admin_listener;

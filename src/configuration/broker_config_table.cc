@@ -15,6 +15,8 @@ using enum ConfigEffect;
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 2> kConsumerAssignors{"uniform", "range"};
 constexpr std::array<std::string_view, 4> kMigrationPolicies{"disabled", "upgrade", "downgrade", "bidirectional"};
+constexpr std::array<std::string_view, 2> kReplicaSelectors{"org.apache.kafka.common.replica.RackAwareReplicaSelector",
+                                                            "org.apache.kafka.common.replica.LeaderSelector"};
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
@@ -28,6 +30,12 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .type = string,
      .default_text = std::nullopt,
      .help = "Where the broker stands; replicas are spread over racks. Not set: a rack of its own."},
+    {.name = "replica.selector.class",
+     .type = string,
+     .default_text = kReplicaSelectors[0],
+     .help = "Where consumers that name their rack (client.rack) read: at an in-sync replica in that rack if there is "
+             "one (RackAwareReplicaSelector), or always at the leader (LeaderSelector).",
+     .allowed = kReplicaSelectors},
     {.name = "log.dirs",
      .type = list,
      .default_text = "./data",
@@ -52,6 +60,12 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
          "partitions. ZooKeeper allows 2 to 20 times its tickTime and takes the nearest; etcd counts whole seconds.",
      .minimum = 1000,
      .maximum = 300000},
+    {.name = "naru.coordination.start.timeout.ms",
+     .type = int32,
+     .default_text = "60000",
+     .help = "How long a broker that starts waits for a coordination service that it cannot reach, before it gives up.",
+     .minimum = 0,
+     .maximum = 86'400'000},
 
     {.name = "listeners",
      .type = list,

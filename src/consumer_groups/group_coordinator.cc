@@ -5,13 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "consumer_groups/classic_join.h"
-#include "consumer_groups/classic_membership.h"
-#include "consumer_groups/classic_rebalance.h"
-#include "consumer_groups/classic_sessions.h"
-#include "consumer_groups/consumer_group_records.h"
+#include "consumer_groups/classic/classic_join.h"
+#include "consumer_groups/classic/classic_rebalance.h"
+#include "consumer_groups/classic/classic_requests.h"
+#include "consumer_groups/classic/classic_sessions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_records.h"
 #include "consumer_groups/group_description.h"
-#include "consumer_groups/group_offsets.h"
+#include "consumer_groups/offsets/group_offsets.h"
 #include "foundation/assert.h"
 #include "foundation/log.h"
 
@@ -38,10 +38,10 @@ Status GroupCoordinator::apply(BytesView key, std::optional<BytesView> value) {
 void GroupCoordinator::loaded(const CoordinatorTime& time) {
   loaded_at_ = time;
   CoordinatorOutcome outcome;
-  GroupStep now = step(time, outcome);
+  GroupStep step = begin_step(time, outcome);
   for (const auto& [id, stored] : store_.all().groups) {
     ClassicGroup& group = classic_.emplace(id, ClassicGroup(id, stored)).first->second;
-    for (auto& [member_id, member] : group.members()) renew_session(group, member, now);
+    for (auto& [member_id, member] : group.members()) renew_session(group, member, step);
   }
   consumer_.loaded(time);
   NARU_ASSERT(outcome.records.empty() && outcome.replies.empty(), "loading decides nothing");
@@ -59,19 +59,19 @@ void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome&
 void GroupCoordinator::expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   ClassicGroup* group = find_classic(timer.group_id);
   if (group == nullptr) return;
-  GroupStep now = step(time, outcome);
+  GroupStep step = begin_step(time, outcome);
   switch (timer.kind) {
     case GroupTimer::Kind::session:
-      on_session_timer(*group, timer.member_id, now);
+      on_session_timer(*group, timer.member_id, step);
       break;
     case GroupTimer::Kind::awaited_member:
-      on_awaited_member_timer(*group, timer.member_id, now);
+      on_awaited_member_timer(*group, timer.member_id, step);
       break;
     case GroupTimer::Kind::rebalance:
-      on_rebalance_timer(*group, now);
+      on_rebalance_timer(*group, step);
       break;
     case GroupTimer::Kind::synchronization:
-      on_sync_timer(*group, now);
+      on_sync_timer(*group, step);
       break;
   }
   forget_if_bare(*group);
@@ -104,28 +104,25 @@ void GroupCoordinator::forget_if_bare(const ClassicGroup& group) {
 
 void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const CoordinatorTime& time,
                             CoordinatorOutcome& outcome) {
-  ErrorCode refused = check_join(request, settings_);
+  const auto refuse = [&](ErrorCode error) {
+    outcome.answer(std::move(reply), JoinAnswer{.error = error, .member_id = std::move(request.member_id)});
+  };
+  if (const ErrorCode error = check_join(request, settings_); error != ErrorCode::none) return refuse(error);
   constexpr Milliseconds kLongest(std::numeric_limits<int32_t>::max());
   request.rebalance_timeout = std::clamp(request.rebalance_timeout, Milliseconds(0), kLongest);
   const ConsumerGroup* consumer = consumer_.find(request.group_id);
-  if (refused == ErrorCode::none && consumer != nullptr && consumer->size() > 0) {
+  if (consumer != nullptr && consumer->size() > 0) {
     outcome.answer(std::move(reply), consumer_.join_classic(request, time, outcome));
     downgrade_where_due(time, outcome);
     return;
   }
   ClassicGroup* group = find_classic(request.group_id);
-  if (refused == ErrorCode::none && group == nullptr && !request.member_id.empty()) {
-    refused = ErrorCode::unknown_member_id;
-  }
-  if (refused != ErrorCode::none) {
-    outcome.answer(std::move(reply), JoinAnswer{.error = refused, .member_id = std::move(request.member_id)});
-    return;
-  }
   if (group == nullptr) {
+    if (!request.member_id.empty()) return refuse(ErrorCode::unknown_member_id);
     group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
   }
-  GroupStep now = step(time, outcome);
-  join_classic_group(*group, std::move(request), std::move(reply), now);
+  GroupStep step = begin_step(time, outcome);
+  join_classic_group(*group, std::move(request), std::move(reply), step);
   // Whoever is refused, or sent away for an id, may never come back: since when it is empty has to be remembered.
   if (consumer != nullptr && !group->members().empty()) consumer_.dissolve(group->id(), outcome);
   forget_if_bare(*group);
@@ -143,16 +140,16 @@ void GroupCoordinator::sync(SyncGroup request, Reply<SyncAnswer> reply, const Co
     outcome.answer(std::move(reply), SyncAnswer{nameless ? ErrorCode::invalid_group_id : ErrorCode::unknown_member_id});
     return;
   }
-  GroupStep now = step(time, outcome);
-  sync_classic_group(*group, std::move(request), std::move(reply), now);
+  GroupStep step = begin_step(time, outcome);
+  sync_classic_group(*group, std::move(request), std::move(reply), step);
 }
 
 void GroupCoordinator::heartbeat(GroupHeartbeat request, Reply<ErrorCode> reply, const CoordinatorTime& time,
                                  CoordinatorOutcome& outcome) {
   ErrorCode answer = request.group_id.empty() ? ErrorCode::invalid_group_id : ErrorCode::unknown_member_id;
   if (ClassicGroup* group = find_classic(request.group_id)) {
-    GroupStep now = step(time, outcome);
-    answer = heartbeat_classic_group(*group, request.member, now);
+    GroupStep step = begin_step(time, outcome);
+    answer = heartbeat_classic_group(*group, request.member, step);
   } else if (consumer_.find(request.group_id) != nullptr) {
     answer = consumer_.heartbeat_classic(request, time);
   }
@@ -163,8 +160,8 @@ void GroupCoordinator::leave(LeaveGroup request, Reply<LeaveAnswer> reply, const
                              CoordinatorOutcome& outcome) {
   LeaveAnswer answer;
   if (ClassicGroup* group = find_classic(request.group_id)) {
-    GroupStep now = step(time, outcome);
-    answer = leave_classic_group(*group, request.members, now);
+    GroupStep step = begin_step(time, outcome);
+    answer = leave_classic_group(*group, request.members, step);
     forget_if_bare(*group);
   } else if (consumer_.find(request.group_id) != nullptr) {
     answer = consumer_.leave_classic(request, time, outcome);
@@ -180,8 +177,8 @@ ErrorCode GroupCoordinator::admit_commit_of(const CommitOffsets& request, const 
                                             CoordinatorOutcome& outcome) {
   if (!is_group_id(request.group_id)) return ErrorCode::invalid_group_id;
   if (ClassicGroup* group = find_classic(request.group_id)) {
-    GroupStep now = step(time, outcome);
-    return admit_commit(*group, request.member, now);
+    GroupStep step = begin_step(time, outcome);
+    return admit_commit(*group, request.member, step);
   }
   if (consumer_.find(request.group_id) != nullptr) return consumer_.check_commit(request);
   if (request.member.generation < 0) return ErrorCode::none;
@@ -196,8 +193,8 @@ void GroupCoordinator::commit_offsets(CommitOffsets request, Reply<CommitAnswer>
   if (const ErrorCode refused = admit_commit_of(request, time, outcome); refused != ErrorCode::none) {
     answer.entries.assign(request.entries.size(), refused);
   } else {
-    GroupStep now = step(time, outcome);
-    answer = store_offsets(request, now);
+    GroupStep step = begin_step(time, outcome);
+    answer = store_offsets(request, step);
   }
   outcome.answer(std::move(reply), std::move(answer));
 }
@@ -215,8 +212,8 @@ void GroupCoordinator::delete_offsets(DeleteOffsets request, Reply<DeleteOffsets
   const ClassicGroup* group = find_classic(request.group_id);
   DeleteOffsetsAnswer answer{.error = ErrorCode::group_id_not_found};
   if (knows_group(request.group_id)) {
-    GroupStep now = step(time, outcome);
-    answer = remove_offsets(request, group, consumer_.find(request.group_id), now);
+    GroupStep step = begin_step(time, outcome);
+    answer = remove_offsets(request, group, consumer_.find(request.group_id), step);
   }
   outcome.answer(std::move(reply), std::move(answer));
 }
@@ -261,8 +258,8 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
   } else if (!knows_group(group_id)) {
     answer = ErrorCode::group_id_not_found;
   } else {
-    GroupStep now = step(time, outcome);
-    remove_all_offsets(group_id, now);
+    GroupStep step = begin_step(time, outcome);
+    remove_all_offsets(group_id, step);
     if (store_.find_group(group_id) != nullptr) store_.emit(group_record(group_id, nullptr), outcome);
     if (group != nullptr) classic_.erase(classic_.find(group_id));
     if (consumer != nullptr) consumer_.dissolve(group_id, outcome);
@@ -272,8 +269,8 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
 
 void GroupCoordinator::topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time,
                                       CoordinatorOutcome& outcome) {
-  GroupStep now = step(time, outcome);
-  remove_offsets_of_topics(topics, now);
+  GroupStep step = begin_step(time, outcome);
+  remove_offsets_of_topics(topics, step);
 }
 
 OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {
@@ -319,9 +316,9 @@ void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
     outcome.may_be_cut();
     classic_.erase(id);
   }
-  for (const ListedGroup& group : consumer_.list()) {
-    const bool is_empty = consumer_.find(group.group_id)->size() == 0;
-    if (is_empty && store_.offsets_of(group.group_id).empty()) consumer_.dissolve(group.group_id, outcome);
+  for (const std::string& id : consumer_.empty_groups()) {
+    if (!store_.offsets_of(id).empty()) continue;
+    consumer_.dissolve(id, outcome);
     outcome.may_be_cut();
   }
 }

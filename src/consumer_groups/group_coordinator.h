@@ -7,16 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer_groups/classic_group.h"
-#include "consumer_groups/consumer_group_messages.h"
-#include "consumer_groups/consumer_group_topics.h"
-#include "consumer_groups/consumer_groups.h"
+#include "consumer_groups/classic/classic_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group_messages.h"
+#include "consumer_groups/consumer_protocol/consumer_group_topics.h"
+#include "consumer_groups/consumer_protocol/consumer_groups.h"
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_settings.h"
 #include "consumer_groups/group_step.h"
 #include "consumer_groups/group_store.h"
-#include "consumer_groups/offset_expiry.h"
-#include "consumer_groups/unread_records.h"
+#include "consumer_groups/offsets/offset_expiry.h"
+#include "consumer_groups/offsets/unread_records.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "coordinator_runtime/state_shard.h"
 
@@ -78,7 +78,7 @@ class GroupCoordinator final : public StateShard {
   std::map<std::string, ConsumerGroup> durable_consumer_groups() const { return consumer_.durable_state(); }
 
  private:
-  GroupStep step(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  GroupStep begin_step(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
     return {settings_, store_, timers_, time, outcome};
   }
   ClassicGroup* find_classic(std::string_view group_id);

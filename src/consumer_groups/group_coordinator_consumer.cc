@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer_groups/classic_rebalance.h"
-#include "consumer_groups/classic_sessions.h"
-#include "consumer_groups/consumer_group_migration.h"
+#include "consumer_groups/classic/classic_rebalance.h"
+#include "consumer_groups/classic/classic_sessions.h"
+#include "consumer_groups/consumer_protocol/consumer_group_migration.h"
 #include "consumer_groups/group_coordinator.h"
 #include "foundation/log.h"
 
@@ -38,7 +38,7 @@ Status GroupCoordinator::upgrade(ClassicGroup& group, const ConsumerHeartbeat& r
     return error(ErrorCode::group_id_not_found, "group {} is a classic one", group.id());
   }
   // Whoever is refused must not have changed anything.
-  NARU_TRY(consumer_.check_join(request));
+  NARU_TRY(consumer_.check_request(request));
   AdoptedGroup adopted;
   if (!group.members().empty()) {
     if (!allows_upgrade(settings_.consumer.migration) || group.members().size() >= settings_.consumer.size_max) {
@@ -48,8 +48,8 @@ Status GroupCoordinator::upgrade(ClassicGroup& group, const ConsumerHeartbeat& r
   }
   NARU_TRY(consumer_.check_adoption(group.id(), adopted, request));
   const std::string group_id = group.id();
-  GroupStep now = step(time, outcome);
-  retire(group, now);
+  GroupStep step = begin_step(time, outcome);
+  retire(group, step);
   if (adopted.members.empty()) return {};
   log_info("groups", "group {} changes to the consumer protocol, with {} classic members", group_id,
            adopted.members.size());
@@ -89,9 +89,9 @@ void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, Coordina
     const StoredGroup stored = classic.snapshot();
     store_.emit(group_record(group_id, &stored), outcome);
     ClassicGroup& placed = classic_.emplace(group_id, std::move(classic)).first->second;
-    GroupStep now = step(time, outcome);
-    for (auto& [member_id, member] : placed.members()) renew_session(placed, member, now);
-    rebalance_or_complete(placed, now);
+    GroupStep step = begin_step(time, outcome);
+    for (auto& [member_id, member] : placed.members()) renew_session(placed, member, step);
+    rebalance_or_complete(placed, step);
     outcome.may_be_cut();
   }
 }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "consumer_groups/classic_group.h"
+#include "consumer_groups/classic/classic_group.h"
 #include "consumer_groups/group_messages.h"
 
 namespace naru {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "consumer_groups/consumer_group_settings.h"
+#include "consumer_groups/consumer_protocol/consumer_group_settings.h"
 #include "foundation/time.h"
 
 namespace naru {

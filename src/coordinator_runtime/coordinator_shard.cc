@@ -9,6 +9,7 @@
 #include "async/in_strand.h"
 #include "coordinator_runtime/shard_loader.h"
 #include "foundation/assert.h"
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "record_format/batch_builder.h"
 #include "record_format/batch_validator.h"
@@ -226,6 +227,10 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
   gathered_.bytes += size_of(outcome.records);
   if (!outcome.records.empty()) {
     std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
+  }
+  if (is_planted(Canary::early_coordinator_reply)) {
+    tell(std::move(outcome.replies), Status());
+    outcome.replies.clear();
   }
   std::ranges::move(outcome.replies, std::back_inserter(gathered_.replies));
   if (!writing_) write_gathered();

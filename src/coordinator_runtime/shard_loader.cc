@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "foundation/canary.h"
 #include "record_format/decompressor.h"
 #include "record_format/record_batch.h"
 #include "record_format/record_reader.h"
@@ -51,7 +52,7 @@ Task<PartitionView> look_when_known(const std::shared_ptr<Partition>& partition,
                                     const CancelToken& stopped) {
   for (;;) {
     PartitionView view = co_await partition->look(leader_epoch);
-    if (!view.status.ok() || view.high_watermark_known) co_return view;
+    if (!view.status.ok() || view.high_watermark_known || is_planted(Canary::load_before_known)) co_return view;
     if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
     const auto known = std::make_shared<Wakeup>();
     const CancelCallback on_stop(stopped, [known] { known->wake(); });

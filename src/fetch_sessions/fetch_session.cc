@@ -87,8 +87,13 @@ void FetchSession::news(Slot slot) {
 
 bool FetchSession::must_tell(Slot slot, const FetchSeen& seen) const {
   const Entry& entry = entries_[slot];
-  return seen.has_records || seen.diverges || seen.error != ErrorCode::none ||
+  return seen.has_records || seen.diverges || seen.elsewhere || seen.error != ErrorCode::none ||
          seen.high_watermark != entry.told_high_watermark || seen.log_start_offset != entry.told_log_start_offset;
+}
+
+bool FetchSession::has_other_start(Slot slot, Offset log_start) const {
+  const Offset told = entries_[slot].told_log_start_offset;
+  return told != kNoOffset && told != log_start;
 }
 
 void FetchSession::commit(std::span<const Look> looks) {

@@ -30,8 +30,9 @@ struct FetchPosition {
   Offset fetch_offset{0};
   LeaderEpoch current_leader_epoch{-1};
   int32_t max_bytes = 0;
-  LeaderEpoch last_fetched_epoch{-1};  // these two are said by followers
+  LeaderEpoch last_fetched_epoch{-1};  // these three are said by followers
   Offset flushed_offset{-1};
+  Offset log_start_offset{-1};
 };
 
 // What was found in a partition.
@@ -40,6 +41,7 @@ struct FetchSeen {
   Offset high_watermark{-1};
   Offset log_start_offset{-1};
   bool diverges = false;      // the follower's log is another one
+  bool elsewhere = false;     // the client should read from another replica
   bool has_records = false;   // in the answer
   bool more_to_read = false;  // there is data at the fetch offset, in the answer or not
 };
@@ -87,6 +89,8 @@ class FetchSession {
 
   // Whether the client has to be told.
   bool must_tell(Slot slot, const FetchSeen& seen) const;
+  // Whether the client was told another start of the log before.
+  bool has_other_start(Slot slot, Offset log_start) const;
 
   struct Look {
     Slot slot = 0;

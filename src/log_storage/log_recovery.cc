@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/log.h"
+#include "foundation/sort_and_drop_doubles.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/recovery_epochs.h"
 #include "log_storage/recovery_table.h"
@@ -115,8 +116,7 @@ void LogRecovery::sort_files(const std::vector<DirectoryEntry>& entries) {
     }
   }
   std::ranges::sort(base_offsets_);
-  std::ranges::sort(indexes);
-  indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
+  sort_and_drop_doubles(indexes);
   std::ranges::set_difference(indexes, base_offsets_, std::back_inserter(orphaned_indexes_));
   if (!unknown.empty()) log_info("log_storage", "{} holds files that are not part of the log: {}", folder_, unknown);
 }

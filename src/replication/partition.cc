@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -68,6 +69,9 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
 void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
   const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
   if (Status status = why_not_leading(); !status.ok()) return refuse(std::move(status));
+  if (may_be_replaced()) {
+    return refuse(Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now"));
+  }
   if (request.leader_epoch != kNoLeaderEpoch && request.leader_epoch != assignment_.leader_epoch) {
     return refuse(Status(ErrorCode::not_leader_or_follower));
   }
@@ -77,7 +81,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
 
   const SequenceCheck sequence = log_->check_sequence(request.validated.header);
   if (!sequence.refused.ok()) return refuse(sequence.refused);
-  if (sequence.duplicate) return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
+  if (sequence.duplicate && !is_planted(Canary::duplicates_stored))
+    return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
 
   const auto appended =
       log_->append(request.batch.view(), request.validated, assignment_.leader_epoch, services_.clock.wall_now_ms());
@@ -95,7 +100,7 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   leader_->appended(appended->base_offset, end, services_.clock.now());
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
-                      .log_start_offset = log_->start_offset()};
+                      .log_start_offset = common_start()};
   acknowledge_when_due(end, request.acks, group, slot, std::move(result));
   arrange_sync(*appended, request.batch);
   tell_acks_and_readers();
@@ -119,7 +124,7 @@ void Partition::acknowledge_duplicate(const ProducerBatch& original, Acks acks,
                                       const std::shared_ptr<AppendGroup>& group, size_t slot) {
   AppendResult result{.base_offset = original.base_offset,
                       .log_append_time_ms = original.log_append_time_ms,
-                      .log_start_offset = log_->start_offset()};
+                      .log_start_offset = common_start()};
   if (acknowledge_when_due(original.next_offset(), acks, group, slot, std::move(result))) return;
   if (config_.acknowledges_after_sync()) {
     services_.durability.make_durable(shared_from_this(), original.next_offset());
@@ -256,8 +261,33 @@ void Partition::wake_when_known(std::shared_ptr<Wakeup> waiter) {
 }
 
 void Partition::tell_log_start() {
-  if (std::exchange(told_log_start_, log_->start_offset()) == log_->start_offset()) return;
-  for (auto& [id, watch] : watches_) watch.watcher->log_start_moved(watch.slot);
+  const Offset start = log_->start_offset();
+  if (leader_) leader_->begins_at(start);
+  const Offset common = common_start();
+  const bool moved = std::exchange(told_log_start_, start) != start;
+  const bool common_moved = std::exchange(told_common_start_, common) != common;
+  tell_start_waiters();
+  if (!moved && !common_moved) return;
+  for (auto& [id, watch] : watches_) {
+    const bool concerned = watch.audience == Audience::followers ? moved : common_moved;
+    if (concerned) watch.watcher->log_start_moved(watch.slot, watch.audience);
+  }
+}
+
+void Partition::tell_start_waiters() {
+  std::erase_if(waiting_for_start_, [this](const auto& waiting) {
+    const auto& [start, waiter] = waiting;
+    if (!waiter->event().is_set() && availability_.ok() && leader_ && common_start() < start) return false;
+    waiter->wake();
+    return true;
+  });
+}
+
+void Partition::wake_when_started_at(Offset start, std::shared_ptr<Wakeup> waiter) {
+  strand_.run([self = shared_from_this(), start, waiter = std::move(waiter)]() mutable {
+    self->waiting_for_start_.emplace_back(start, std::move(waiter));
+    self->tell_start_waiters();
+  });
 }
 
 void Partition::tell_unsynced_files() {
@@ -275,6 +305,7 @@ void Partition::stop_serving(const Status& reason) {
   availability_ = reason;
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
   tell_known();
+  tell_start_waiters();
 }
 
 void Partition::fail_waiters(const Status& reason) {
@@ -285,6 +316,14 @@ void Partition::fail_waiters(const Status& reason) {
 Status Partition::why_not_leading() const {
   if (!availability_.ok()) return availability_;
   return leader_ ? Status() : Status(ErrorCode::not_leader_or_follower);
+}
+
+// Whoever was elected was in the in-sync set, and does not fetch from this broker any more. As long as all of it does,
+// or nobody else is in it, this is the leader, whatever has happened to the controller.
+bool Partition::may_be_replaced() const {
+  if (services_.contact == nullptr) return false;
+  const MonotonicTime now = services_.clock.now();
+  return services_.contact->lost(now) && leader_->misses_fetches_since(now - services_.contact->patience());
 }
 
 void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes, Audience audience) {

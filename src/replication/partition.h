@@ -30,6 +30,7 @@
 #include "platform/scheduler.h"
 #include "record_format/batch_validator.h"
 #include "replication/append_group.h"
+#include "replication/cluster_contact.h"
 #include "replication/partition_assignment.h"
 #include "replication/partition_follower.h"
 #include "replication/partition_leader.h"
@@ -57,7 +58,11 @@ struct PartitionServices {
   UnsyncedLogs& unsynced_logs;
   IsrProposals* isr_proposals = nullptr;  // none: replicas lead alone, so their in-sync sets never change
   Duration replica_lag_time_max = 30s;
+  const ClusterContact* contact = nullptr;  // none: it is never lost
 };
+
+// Who reads: consumers what is committed, followers all there is.
+enum class Audience : uint8_t { consumers, followers };
 
 // Somebody parked until partitions have news. Told inside their strands, so it only counts and wakes.
 class FetchWatcher {
@@ -69,16 +74,14 @@ class FetchWatcher {
   // `slot` is what the watcher called the partition in watch().
   virtual void more_to_read(uint32_t slot, uint64_t bytes) = 0;
   virtual void state_changed(uint32_t slot) = 0;  // offline, deleted, another leader: somebody has to look again
-  virtual void log_start_moved(uint32_t slot) = 0;
+  // Consumers are told when it has moved for them, followers when they have to move theirs.
+  virtual void log_start_moved(uint32_t slot, Audience audience) = 0;
   // Of followers only: consumers are told that there is more to read.
   virtual void high_watermark_moved(uint32_t slot) = 0;
 
  private:
   const uint64_t id_;
 };
-
-// Who reads: consumers what is committed, followers all there is.
-enum class Audience : uint8_t { consumers, followers };
 
 // Whoever fetches for a partition that follows. Told inside its strand.
 class FlushObserver {
@@ -90,8 +93,10 @@ class FlushObserver {
 
 // What a reader sees, taken at one moment.
 struct PartitionView {
-  Status status;  // not ok: nothing else is meaningful but what is set
-  Offset log_start_offset{-1};
+  Status status;                // not ok: nothing else is meaningful but what is set
+  Offset log_start_offset{-1};  // of this replica: where reading may begin
+  // What this reader is told of it: followers where to begin, others PartitionLeader::common_start().
+  Offset told_start_offset{-1};
   Offset high_watermark{-1};
   Offset readable_end{-1};            // of this reader
   bool high_watermark_known = false;  // false: after an election, it may be lower than one that clients have seen
@@ -116,6 +121,7 @@ struct FollowerFetch {
   Offset from;
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_end{-1};
+  Offset log_start{-1};
   LeaderEpoch current_leader_epoch{-1};
   uint32_t max_bytes = 0;
   bool at_least_one_batch = false;
@@ -138,7 +144,8 @@ struct FollowerStep {
   FollowerDecision::Action action = FollowerDecision::Action::drop;
   Status problem;             // with wait
   bool needs_worker = false;  // nothing was done yet: it blocks, so it has to come again on a worker
-  Offset move_start_to{-1};   // the leader's log begins later than this one: move_start() has to follow
+  // Not -1: the leader's log begins later than this one; move_start() has to follow, and then a fetch that says so.
+  Offset move_start_to{-1};
 };
 
 struct AppendRequest {
@@ -209,6 +216,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Wakes the waiter when the high watermark is known, or when it will not be because this broker does not lead:
   // look() tells which.
   void wake_when_known(std::shared_ptr<Wakeup> waiter);
+  // Wakes the waiter when no in-sync replica begins before `start` any more, or when this broker does not lead. Whoever
+  // is tired of waiting wakes it himself.
+  void wake_when_started_at(Offset start, std::shared_ptr<Wakeup> waiter);
 
   // --- For a leader's followers. -------------------------------------------------------------------------------------
   // co_await partition->read_as_follower(...): whole batches to the end of the log, or where the logs part. Notes what
@@ -336,6 +346,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Offset high_watermark() const { return leader_ ? leader_->high_watermark() : follower_.high_watermark(); }
   uint64_t readable_bytes(Audience audience) const;
   Status why_not_leading() const;
+  // Another leader may have been elected without this broker's knowledge.
+  bool may_be_replaced() const;
+  Offset common_start() const { return leader_ ? leader_->common_start() : kNoOffset; }
+  Status why_not_readable(Offset from) const;
   PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;
   PartitionView read_inside(const ReadRequest& request);
   void read_slice(PartitionView& view, Offset from, uint32_t max_bytes, bool at_least_one_batch, EmptyBatches empty);
@@ -347,6 +361,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void tell_readers();
   void tell_known();
   void tell_log_start();
+  void tell_start_waiters();
   void tell_unsynced_files();
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);
@@ -364,6 +379,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void propose(const std::optional<IsrProposal>& proposal);
   FollowerPosition follower_position_inside() const;
   FollowerStep apply_inside(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker);
+  Status begin_with_batch(const BatchHeader& batch);
   FollowerStep append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches);
   Status append_replicated_batch(const ReplicatedBatch& batch, bool catching_up);
   FollowerStep cut_back(const FollowerDecision& decision);
@@ -387,9 +403,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   uint64_t told_appended_bytes_ = 0;
   uint64_t told_committed_bytes_ = 0;
   Offset told_log_start_;
+  Offset told_common_start_ = kNoOffset;
   size_t told_unsynced_files_ = 0;
   std::map<uint64_t, Watch> watches_;
   std::vector<std::shared_ptr<Wakeup>> waiting_for_known_;  // bounded by those who load from this partition
+  std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_start_;
   std::weak_ptr<FlushObserver> flush_observer_;
   std::atomic<bool> told_leader_{false};
   std::atomic<bool> told_under_replicated_{false};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "foundation/ids.h"
+#include "foundation/time.h"
 
 namespace naru {
 
@@ -38,6 +39,9 @@ struct IsrProposal {
 
   bool operator==(const IsrProposal&) const = default;
 };
+
+// Before the controller is asked again after it refused or did not answer.
+inline constexpr Duration kProposalBackoff = 250ms;
 
 // What became of a proposal.
 struct IsrAnswer {

@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/canary.h"
 
 namespace naru {
 namespace {
-
-// Before the controller is asked again after it refused or did not answer.
-constexpr Duration kProposalBackoff = 1s;
 
 bool contains(const std::vector<BrokerId>& brokers, BrokerId id) {
   return std::ranges::find(brokers, id) != brokers.end();
@@ -33,6 +31,7 @@ PartitionLeader::PartitionLeader(BrokerId self, const LeaderRules& rules, const 
   NARU_ASSERT(high_watermark <= own.log_end, "high watermark {} beyond the log's end {}", high_watermark, own.log_end);
   take_members(assignment, now);
   maybe_advance_high_watermark();
+  maybe_advance_common_start();
 }
 
 void PartitionLeader::take_members(const PartitionAssignment& assignment, MonotonicTime now) {
@@ -43,12 +42,19 @@ void PartitionLeader::take_members(const PartitionAssignment& assignment, Monoto
   for (const BrokerId id : replicas_) {
     if (id == self_) continue;
     // One that was never heard of has its time from now on.
-    followers_.try_emplace(id, Follower{.caught_up = now, .mark_end = own_.log_end, .mark_time = now});
+    followers_.try_emplace(id,
+                           Follower{.last_fetch = now, .caught_up = now, .mark_end = own_.log_end, .mark_time = now});
   }
 }
 
 bool PartitionLeader::enough_replicas() const {
   return static_cast<int64_t>(in_sync_.size()) >= rules_.min_insync_replicas;
+}
+
+bool PartitionLeader::misses_fetches_since(MonotonicTime moment) const {
+  return std::ranges::any_of(followers_, [&](const auto& entry) {
+    return contains(in_sync_, entry.first) && entry.second.last_fetch < moment;
+  });
 }
 
 Status PartitionLeader::all_in_sync_verdict() const {
@@ -70,6 +76,7 @@ void PartitionLeader::set_assignment(const PartitionAssignment& assignment, Mono
   on_its_way_ = false;
   take_members(assignment, now);
   maybe_advance_high_watermark();
+  maybe_advance_common_start();
 }
 
 void PartitionLeader::appended(Offset base, Offset end, MonotonicTime now) {
@@ -92,6 +99,12 @@ void PartitionLeader::synced(Offset end) {
   maybe_advance_high_watermark();
 }
 
+void PartitionLeader::begins_at(Offset start) {
+  if (start <= own_.log_start) return;
+  own_.log_start = start;
+  maybe_advance_common_start();
+}
+
 bool PartitionLeader::follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress,
                                        MonotonicTime now) {
   NARU_ASSERT(progress.log_end <= own_.log_end, "follower {} is at {}, beyond {}", follower, progress.log_end,
@@ -101,9 +114,13 @@ bool PartitionLeader::follower_fetched(BrokerId follower, int64_t broker_epoch, 
   Follower& known = found->second;
   if (broker_epoch < known.broker_epoch) return false;
   known.broker_epoch = broker_epoch;
-  known.progress = {.log_end = progress.log_end, .synced_end = std::min(progress.synced_end, progress.log_end)};
+  known.last_fetch = now;
+  known.progress = {.log_end = progress.log_end,
+                    .synced_end = std::min(progress.synced_end, progress.log_end),
+                    .log_start = progress.log_start};
   note_progress(known, now);
   maybe_advance_high_watermark();
+  maybe_advance_common_start();
   return true;
 }
 
@@ -121,7 +138,8 @@ void PartitionLeader::note_progress(Follower& follower, MonotonicTime now) {
 }
 
 Offset PartitionLeader::counted_end(const ReplicaProgress& progress) const {
-  return rules_.sync_before_ack ? std::min(progress.synced_end, progress.log_end) : progress.log_end;
+  const bool waits_for_sync = rules_.sync_before_ack && !is_planted(Canary::ack_before_sync);
+  return waits_for_sync ? std::min(progress.synced_end, progress.log_end) : progress.log_end;
 }
 
 bool PartitionLeader::is_proposed(BrokerId id) const {
@@ -131,11 +149,27 @@ bool PartitionLeader::is_proposed(BrokerId id) const {
 void PartitionLeader::maybe_advance_high_watermark() {
   Offset lowest = counted_end(own_);
   for (const auto& [id, follower] : followers_) {
-    if (!contains(in_sync_, id) && !is_proposed(id)) continue;
+    const bool may_be_elected = is_planted(Canary::committed_isr_only) ? contains(in_sync_, id) : in_maximal_set(id);
+    if (!may_be_elected) continue;
     if (follower.broker_epoch < 0) return;  // one that has not reported yet holds everything
     lowest = std::min(lowest, counted_end(follower.progress));
   }
   high_watermark_ = std::max(high_watermark_, lowest);  // never backwards
+}
+
+bool PartitionLeader::in_maximal_set(BrokerId id) const {
+  return contains(in_sync_, id) || is_proposed(id);
+}
+
+void PartitionLeader::maybe_advance_common_start() {
+  Offset lowest = own_.log_start;
+  for (const auto& [id, follower] : followers_) {
+    if (lowest == Offset(0)) break;  // no log begins earlier, whatever they say
+    if (!in_maximal_set(id)) continue;
+    if (follower.broker_epoch < 0) return;
+    lowest = std::min(lowest, follower.progress.log_start);
+  }
+  common_start_ = std::max(common_start_, lowest);
 }
 
 // --- The in-sync set -------------------------------------------------------------------------------------------------
@@ -153,10 +187,13 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 }
 
 // The start of the epoch, too: below it the high watermark may be an old one, and the follower may lack what an earlier
-// leader has promised.
+// leader has promised. The start of the log likewise: the own one is at least what any leader has told.
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
-  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && counted_end(follower.progress) >= high_watermark_ &&
-         follower.progress.log_end >= epoch_start_ && !too_many_behind(follower);
+  const ReplicaProgress& progress = follower.progress;
+  const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
+  const Offset begun = is_planted(Canary::isr_ignores_epoch_start) ? Offset(0) : epoch_start_;
+  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && reached >= high_watermark_ &&
+         progress.log_end >= begun && progress.log_start >= own_.log_start && !too_many_behind(follower);
 }
 
 std::optional<IsrProposal> PartitionLeader::propose(std::vector<BrokerId> wanted) {
@@ -215,6 +252,7 @@ void PartitionLeader::proposal_answered(const IsrProposal& asked, const IsrAnswe
       proposed_.reset();
       next_proposal_ = now + kProposalBackoff;
       maybe_advance_high_watermark();
+      maybe_advance_common_start();
       break;
     case IsrAnswer::Verdict::unknown:
       next_proposal_ = now + kProposalBackoff;

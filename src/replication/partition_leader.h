@@ -12,6 +12,9 @@
 //
 // While a proposal is on its way, the controller may have either set, and elect a leader from either. So the high
 // watermark waits for the *maximal* in-sync set: the committed and the proposed one together.
+//
+// The start of the log is told to clients by the same rule: as the least start over the maximal in-sync set. Whoever is
+// elected next begins there or later, so that clients never see records again that they were told to be gone.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +33,11 @@ namespace naru {
 
 enum class Acks : int16_t { none = 0, leader = 1, all_in_sync = -1 };
 
-// How far a replica has come; both offsets are exclusive.
+// How far a replica has come; the two ends are exclusive.
 struct ReplicaProgress {
   Offset log_end{0};
   Offset synced_end{0};
+  Offset log_start{0};  // durable: a later life of the replica does not begin before it
 };
 
 // Somebody who waits for an acknowledgement. Told exactly once.
@@ -64,8 +68,13 @@ class PartitionLeader {
   // Everything that an earlier leader may have shown or promised is below the high watermark again.
   bool high_watermark_known() const { return high_watermark_ >= epoch_start_; }
 
+  // Every replica that may be elected begins there or later; never moves back. -1: not known yet after an election.
+  Offset common_start() const { return common_start_; }
+
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
+  // A member of the in-sync set has not fetched since then.
+  bool misses_fetches_since(MonotonicTime moment) const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
   // The in-sync set is complete and nobody was asked to change it.
   bool is_settled() const { return !under_replicated() && !proposed_; }
@@ -78,6 +87,8 @@ class PartitionLeader {
   void appended(Offset base, Offset end, MonotonicTime now);
   // The own log is durable below `end`.
   void synced(Offset end);
+  // The own log begins at `start` now, for good.
+  void begins_at(Offset start);
   // A follower has fetched: what it asks for continues the leader's log, so everything below it is the same there.
   // False: it is not a replica, or an earlier life of the broker, and nothing was noted.
   bool follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress, MonotonicTime now);
@@ -112,7 +123,8 @@ class PartitionLeader {
   struct Follower {
     ReplicaProgress progress;
     int64_t broker_epoch = -1;  // -1: not heard of
-    MonotonicTime caught_up;    // it had everything that was there at this moment
+    MonotonicTime last_fetch;
+    MonotonicTime caught_up;  // it had everything that was there at this moment
     // When it has everything below `mark_end`, it was caught up at `mark_time`: so one that is always a little behind
     // a busy leader is told from one that falls back.
     Offset mark_end{0};
@@ -132,6 +144,9 @@ class PartitionLeader {
   // What acks=all is told once the high watermark has passed: the set may have shrunk since the append.
   Status all_in_sync_verdict() const;
   void maybe_advance_high_watermark();
+  void maybe_advance_common_start();
+  // Those that may be in sync in the eyes of the controller.
+  bool in_maximal_set(BrokerId id) const;
 
   BrokerId self_;
   LeaderRules rules_;
@@ -147,6 +162,7 @@ class PartitionLeader {
   std::map<BrokerId, Follower> followers_;  // the other replicas
   Offset epoch_start_;
   Offset high_watermark_;
+  Offset common_start_ = kNoOffset;
 
   Waiters for_own_sync_;
   Waiters for_high_watermark_;

@@ -171,6 +171,47 @@ TEST(PartitionLeader, ANewLeaderKnowsItsHighWatermarkWhenItHasReachedTheStartOfI
   EXPECT_EQ(leader.high_watermark(), Offset(10));
 }
 
+bool begins(PartitionLeader& leader, int32_t follower, int64_t start, int64_t end) {
+  const ReplicaProgress progress{.log_end = Offset(end), .synced_end = Offset(end), .log_start = Offset(start)};
+  return leader.follower_fetched(BrokerId(follower), 7, progress, kStart);
+}
+
+TEST(PartitionLeader, TheStartOfTheLogIsToldWhenEveryInSyncReplicaBeginsThere) {
+  const ReplicaProgress own{.log_end = Offset(10), .synced_end = Offset(10)};
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2), BrokerId(3)}, own);
+  EXPECT_EQ(leader.common_start(), Offset(0)) << "no log begins earlier";
+  leader.begins_at(Offset(6));
+  EXPECT_EQ(leader.common_start(), Offset(0));
+  begins(leader, 2, 6, 10);
+  EXPECT_EQ(leader.common_start(), Offset(0)) << "3 may be elected, and still has what is below 6";
+  begins(leader, 3, 4, 10);
+  EXPECT_EQ(leader.common_start(), Offset(4));
+  begins(leader, 3, 8, 10);
+  EXPECT_EQ(leader.common_start(), Offset(6));
+  begins(leader, 3, 2, 10);
+  EXPECT_EQ(leader.common_start(), Offset(6)) << "never backwards";
+}
+
+TEST(PartitionLeader, ANewLeaderTellsNoStartUntilTheInSyncReplicasHaveSaidTheirs) {
+  const ReplicaProgress own{.log_end = Offset(10), .synced_end = Offset(10), .log_start = Offset(6)};
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2)}, own);
+  EXPECT_EQ(leader.common_start(), kNoOffset) << "the leader before may have told less than 6, and 2 may begin there";
+  begins(leader, 2, 3, 10);
+  EXPECT_EQ(leader.common_start(), Offset(3));
+}
+
+TEST(PartitionLeader, AFollowerThatBeginsEarlierThanTheLeaderDoesNotJoin) {
+  const ReplicaProgress own{.log_end = Offset(10), .synced_end = Offset(10), .log_start = Offset(6)};
+  auto leader = leader_of(kStrict, {kSelf}, own);
+  EXPECT_EQ(leader.common_start(), Offset(6));
+  begins(leader, 2, 5, 10);
+  EXPECT_FALSE(leader.maybe_expand(kStart));
+  begins(leader, 2, 6, 10);
+  EXPECT_TRUE(leader.maybe_expand(kStart));
+  leader.begins_at(Offset(8));
+  EXPECT_EQ(leader.common_start(), Offset(6)) << "the controller may have agreed already";
+}
+
 TEST(PartitionLeader, AFollowerJoinsWhenItHasSyncedUpToTheHighWatermarkAndTheStartOfTheEpoch) {
   auto leader = leader_of(kStrict, {kSelf}, {.log_end = Offset(10), .synced_end = Offset(10)});
   leader.follower_fetched(BrokerId(2), 7, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart);

@@ -53,7 +53,7 @@ struct StartMove {
 Result<StartMove> plan_retention_inside(const LogAccess& access, WallTimeMs now) {
   PartitionLog& log = access.log;
   NARU_TRY(log.maybe_roll_by_time(now));
-  const RetentionRules rules{.by_time_and_size = access.config.deletes_old,
+  const RetentionRules rules{.by_time_and_size = access.config.deletes_old && access.leads,
                              .retention_ms = access.config.retention_ms,
                              .retention_bytes = access.config.retention_bytes};
   const Offset limit = std::min(access.high_watermark, log.durable_end());
@@ -118,6 +118,24 @@ Task<Result<Offset>> delete_records(std::shared_ptr<Partition> partition, Schedu
     co_await partition->end_maintenance();
   }
   co_return moved;
+}
+
+Task<Result<Offset>> await_deletion(std::shared_ptr<Partition> partition, Scheduler& scheduler, Offset start,
+                                    MonotonicTime deadline, CancelToken cancelled) {
+  const auto waiter = std::make_shared<Wakeup>();
+  const auto timer = scheduler.start_timer(deadline, [waiter] { waiter->wake(); });
+  {
+    const CancelCallback on_cancel(cancelled, [waiter] { waiter->wake(); });
+    partition->wake_when_started_at(start, waiter);
+    co_await waiter->event();
+  }
+  scheduler.cancel_timer(timer);
+  const PartitionView view = co_await partition->look(kNoLeaderEpoch);
+  if (!view.status.ok()) co_return failure(view.status);
+  if (view.told_start_offset < start) {
+    co_return failure(ErrorCode::request_timed_out, "the records are gone here, but not at every in-sync replica");
+  }
+  co_return view.told_start_offset;
 }
 
 Task<Result<RetentionOutcome>> apply_retention(std::shared_ptr<Partition> partition, Clock& clock,

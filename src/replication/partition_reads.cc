@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "replication/partition.h"
 
@@ -15,9 +16,11 @@ PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch, bool lead
     return view;
   }
   view.log_start_offset = log_->start_offset();
+  view.told_start_offset = common_start();
   view.high_watermark = view.readable_end = high_watermark();
   view.high_watermark_known = leader_ && leader_->high_watermark_known();
-  if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch) {
+  if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch &&
+      !is_planted(Canary::unchecked_leader_epoch)) {
     view.status =
         Status(current_leader_epoch < leader_epoch ? ErrorCode::fenced_leader_epoch : ErrorCode::unknown_leader_epoch);
   } else if (leader_only || role_ == Role::none) {
@@ -29,14 +32,23 @@ PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch, bool lead
 PartitionView Partition::read_inside(const ReadRequest& request) {
   PartitionView view = view_inside(request.current_leader_epoch, request.leader_only);
   if (!view.status.ok()) return view;
-  if (request.from < view.log_start_offset || request.from > log_->end_offset()) {
-    // Who follows may be behind what the reader has seen elsewhere.
-    const bool may_come = !leader_ && request.from > log_->end_offset();
-    view.status = Status(may_come ? ErrorCode::offset_not_available : ErrorCode::offset_out_of_range);
-    return view;
-  }
+  view.status = why_not_readable(request.from);
+  if (!view.status.ok()) return view;
+  if (is_planted(Canary::read_uncommitted)) view.readable_end = log_->end_offset();
   read_slice(view, request.from, request.max_bytes, request.at_least_one_batch, EmptyBatches::skip);
   return view;
+}
+
+Status Partition::why_not_readable(Offset from) const {
+  if (from > log_->end_offset()) {
+    // Who follows may be behind what the reader has seen elsewhere.
+    return Status(leader_ ? ErrorCode::offset_out_of_range : ErrorCode::offset_not_available);
+  }
+  if (from >= log_->start_offset()) return Status();
+  // Gone here, but another replica that still has it may be elected: until none has, it is not said to be gone. With
+  // out_of_range from a follower, readers ask the leader.
+  const bool undecided = leader_ && from >= leader_->common_start();
+  return Status(undecided ? ErrorCode::offset_not_available : ErrorCode::offset_out_of_range);
 }
 
 void Partition::read_slice(PartitionView& view, Offset from, uint32_t max_bytes, bool at_least_one_batch,

@@ -1,6 +1,7 @@
 // Three partitions with real logs on simulated disks: appends, fetches, elections that some hear of late, changes of
-// the in-sync set, power cuts. Whatever was acknowledged with acks=all is in the log of every leader that is elected
-// later, and in the end all replicas are the same.
+// the in-sync set, power cuts, deletions. Whatever was acknowledged with acks=all is in the log of every leader that is
+// elected later unless it was deleted, no later leader tells an earlier start, and in the end all replicas are the
+// same.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,8 +20,9 @@ class RandomReplication : private ReplicaSet {
   explicit RandomReplication(uint64_t seed) : random_(seed) { open({{"segment.bytes", "400"}}); }
 
   void step() {
+    contact.heard(world.now());
     const int32_t who = one_of_three();
-    switch (below(12)) {
+    switch (below(13)) {
       case 0:
       case 1:
       case 2:
@@ -44,6 +46,8 @@ class RandomReplication : private ReplicaSet {
         return answer_proposals();
       case 10:
         return below(8) == 0 ? elect() : void();
+      case 11:
+        return below(4) == 0 ? erase_some(who) : void();
       default:
         return below(8) == 0 ? lose_power(who) : void();
     }
@@ -62,12 +66,29 @@ class RandomReplication : private ReplicaSet {
       world.run_for(2s);
     }
     note_acknowledged();
+    look_at_starts();
     const auto leaders = values(assignment.leader.value());
-    for (int32_t id = 1; id <= 3; ++id) ASSERT_EQ(values(id), leaders) << "replica " << id;
+    for (int32_t id = 1; id <= 3; ++id) {
+      // Some may have followed a leader that had begun to delete and was replaced; then they begin later.
+      const int64_t start = at(id).partition->log().start_offset().value();
+      ASSERT_GE(Offset(start), told_starts_.rbegin()->second) << "replica " << id;
+      const auto expected = std::map(leaders.lower_bound(start), leaders.end());
+      ASSERT_EQ(values(id), expected) << "replica " << id;
+    }
     ASSERT_EQ(high_watermark(assignment.leader.value()), at(assignment.leader.value()).partition->log().end_offset());
     ASSERT_EQ(assignment.isr.size(), 3u);
   }
   size_t acknowledged() const { return acknowledged_.size(); }
+  void look_at_starts() {
+    for (int32_t id = 1; id <= 3; ++id) {
+      const PartitionView view = read(id, at(id).partition->log().start_offset().value(), true);
+      if (!view.status.ok() || view.told_start_offset == kNoOffset) continue;
+      for (const auto& [epoch, before] : told_starts_) {
+        if (epoch <= view.leader_epoch) ASSERT_GE(view.told_start_offset, before) << "told in epoch " << epoch.value();
+      }
+      told_starts_[view.leader_epoch] = view.told_start_offset;
+    }
+  }
 
  private:
   uint64_t below(uint64_t n) { return random_() % n; }
@@ -91,6 +112,12 @@ class RandomReplication : private ReplicaSet {
       if (result.status.ok()) acknowledged_.emplace(result.base_offset.value(), entry.first);
       return true;
     });
+  }
+
+  void erase_some(int32_t who) {
+    if (!at(who).partition->is_leader()) return;
+    const auto most = static_cast<uint64_t>(high_watermark(who).value());
+    erase(who, static_cast<int64_t>(below(most + 1)));
   }
 
   // The controller.
@@ -124,7 +151,9 @@ class RandomReplication : private ReplicaSet {
     assignment.leader_epoch = LeaderEpoch(++leader_epoch);
     assignment.partition_epoch = ++partition_epoch;
     const auto found = values(assignment.leader.value());
+    const Offset start = at(assignment.leader.value()).partition->log().start_offset();
     for (const auto& [offset, value] : acknowledged_) {
+      if (Offset(offset) < start) continue;
       const auto at_offset = found.find(offset);
       ASSERT_TRUE(at_offset != found.end()) << "offset " << offset << " is gone from " << assignment.leader.value();
       ASSERT_EQ(at_offset->second, value) << "offset " << offset;
@@ -163,6 +192,7 @@ class RandomReplication : private ReplicaSet {
   int next_value_ = 0;
   std::vector<std::pair<std::string, Answer>> waiting_;
   std::map<int64_t, std::string> acknowledged_;
+  std::map<LeaderEpoch, Offset> told_starts_;
 };
 
 TEST(RandomReplication, WhatWasAcknowledgedSurvivesElectionsAndPowerCuts) {
@@ -174,6 +204,7 @@ TEST(RandomReplication, WhatWasAcknowledgedSurvivesElectionsAndPowerCuts) {
     RandomReplication run(seed);
     for (int step = 0; step < 600; ++step) {
       run.step();
+      run.look_at_starts();
       if (testing::Test::HasFatalFailure()) return;
     }
     run.heal();

@@ -9,7 +9,26 @@ namespace {
 
 using Action = FollowerDecision::Action;
 
-class ReplicatedPartition : public testing::Test, protected ReplicaSet {};
+class ReplicatedPartition : public testing::Test, protected ReplicaSet {
+ protected:
+  Result<Offset> await(int32_t id, int64_t start) {
+    Result<Offset> low;
+    const auto task = [&]() -> Task<void> {
+      const Seams seams = at(id).process->seams();
+      low = co_await await_deletion(at(id).partition, seams.scheduler, Offset(start), seams.clock.now() + 1s, {});
+    };
+    world.run_task(task());
+    return low;
+  }
+  void retain(int32_t id) {
+    const auto task = [&]() -> Task<void> {
+      const Seams seams = at(id).process->seams();
+      const auto outcome = co_await apply_retention(at(id).partition, seams.clock, seams.scheduler);
+      EXPECT_TRUE(outcome.has_value()) << outcome.error().to_string();
+    };
+    world.run_task(task());
+  }
+};
 
 TEST_F(ReplicatedPartition, AcksAllWaitsUntilEveryInSyncReplicaHasSyncedAndAllHoldTheSameBytes) {
   open();
@@ -171,6 +190,25 @@ TEST_F(ReplicatedPartition, TheInSyncSetGrowsAndShrinksThroughTheController) {
   EXPECT_EQ(answer.status(), ErrorCode::not_enough_replicas_after_append);
 }
 
+TEST_F(ReplicatedPartition, ALeaderWithoutContactTakesNothingOnceAnInSyncReplicaIsSilent) {
+  open();
+  for (int round = 0; round < 3; ++round) {
+    world.run_for(15s);
+    for (const int32_t id : {2, 3}) fetch(id);
+    EXPECT_FALSE(send(1, 2 * round, Acks::leader).there()) << "it waits for its sync: both fetch, so nobody else leads";
+  }
+  world.run_for(15s);
+  fetch(2);
+  world.run_for(15s);
+  fetch(2);
+  EXPECT_EQ(send(1, 6, Acks::leader).status(), ErrorCode::not_leader_or_follower) << "3 may have been elected";
+  contact.heard(world.now());
+  EXPECT_FALSE(send(1, 6, Acks::leader).there()) << "the controller knows this leader, 3 is merely slow";
+  world.run_for(30s);
+  assign(1, {1}, false);
+  EXPECT_FALSE(send(1, 8, Acks::leader).there()) << "nobody else can be elected";
+}
+
 TEST_F(ReplicatedPartition, ADamagedBatchIsNotStored) {
   open();
   send(1, 0);
@@ -203,14 +241,99 @@ TEST_F(ReplicatedPartition, TheStartOfTheLogFollowsTheLeaders) {
   for (int i = 0; i < 4; ++i) send(1, 2 * i);
   sync(1);
   for (const int32_t id : {2, 3}) fetch_and_sync(id);
-  const auto erase = [this]() -> Task<void> {
-    const auto start = co_await delete_records(at(1).partition, at(1).process->seams().scheduler, Offset(5));
-    EXPECT_TRUE(start.has_value()) << start.error().to_string();
-  };
-  world.run_task(erase());
+  erase(1, 5);
   fetch(2);
   EXPECT_EQ(at(2).partition->log().start_offset(), Offset(5));
   EXPECT_EQ(at(2).partition->log().end_offset(), Offset(8));
+}
+
+TEST_F(ReplicatedPartition, RecordsAreToldToBeDeletedWhenNoInSyncReplicaHasThem) {
+  open();
+  for (int i = 0; i < 4; ++i) send(1, 2 * i);
+  sync(1);
+  for (const int32_t id : {2, 3}) fetch_and_sync(id);
+  fetch(2);
+  erase(1, 4);
+  EXPECT_EQ(read(1, 4).told_start_offset, Offset(0));
+  EXPECT_EQ(read(1, 2).status, ErrorCode::offset_not_available) << "3 may be elected, and has it";
+  EXPECT_EQ(await(1, 4).error(), ErrorCode::request_timed_out);
+  fetch(2);
+  fetch(2);
+  fetch(3);
+  EXPECT_EQ(read(1, 4).told_start_offset, Offset(0)) << "3 has not said so";
+  fetch(3);
+  EXPECT_EQ(read(1, 4).told_start_offset, Offset(4));
+  EXPECT_EQ(read(1, 2).status, ErrorCode::offset_out_of_range);
+  EXPECT_EQ(await(1, 4).value(), Offset(4));
+  EXPECT_EQ(read(2, 4).told_start_offset, kNoOffset) << "a follower does not know";
+  EXPECT_EQ(read(2, 2).status, ErrorCode::offset_out_of_range) << "with which a reader goes to the leader";
+}
+
+TEST_F(ReplicatedPartition, WhoeverIsElectedTellsNoEarlierStart) {
+  open();
+  for (int i = 0; i < 4; ++i) send(1, 2 * i);
+  sync(1);
+  for (const int32_t id : {2, 3}) fetch_and_sync(id);
+  fetch(2);
+  erase(1, 4);
+  fetch(2);
+  // 1 and 2 begin at 4, and 3 at 0: nobody was told anything but 0.
+  lead(2);
+  EXPECT_EQ(read(2, 4).told_start_offset, kNoOffset) << "3 has not said where it begins";
+  EXPECT_EQ(read(2, 2).status, ErrorCode::offset_not_available);
+  lead(3);
+  EXPECT_EQ(read(3, 0).told_start_offset, Offset(0)) << "it has all of it";
+  lead(2);
+  fetch(1);
+  fetch(3);
+  EXPECT_EQ(read(2, 4).told_start_offset, Offset(0)) << "3 begins there, and hears only now that it should not";
+  fetch(3);
+  EXPECT_EQ(read(2, 4).told_start_offset, Offset(4));
+  lead(3);
+  for (const int32_t id : {1, 2}) fetch(id);
+  EXPECT_EQ(read(3, 4).told_start_offset, Offset(4));
+}
+
+TEST_F(ReplicatedPartition, OnlyTheLeaderDecidesByRetention) {
+  open({{"segment.bytes", "200"}, {"retention.bytes", "200"}});
+  for (int i = 0; i < 8; ++i) {
+    send(1, 2 * i);
+    sync(1);
+    for (const int32_t id : {2, 3}) fetch_and_sync(id);
+  }
+  for (const int32_t id : {2, 3}) fetch(id);
+  retain(2);
+  EXPECT_EQ(at(2).partition->log().start_offset(), Offset(0));
+  retain(1);
+  const Offset start = at(1).partition->log().start_offset();
+  EXPECT_GT(start, Offset(0));
+  fetch(2);
+  EXPECT_EQ(at(2).partition->log().start_offset(), start);
+  const size_t segments = at(2).partition->log().segment_count();
+  retain(2);
+  EXPECT_LT(at(2).partition->log().segment_count(), segments) << "what lies before the start goes everywhere";
+}
+
+TEST_F(ReplicatedPartition, AFollowerBeginsAnewWhereTheLeadersLogBeginsInTheMiddleOfABatch) {
+  open();
+  for (int i = 0; i < 4; ++i) send(1, 2 * i);
+  sync(1);
+  fetch_and_sync(2);
+  assign(1, {1, 2}, false);
+  fetch(2);
+  erase(1, 5);
+  fetch(2);
+  fetch(2);
+  EXPECT_EQ(fetch(3).action, Action::restart);
+  EXPECT_EQ(at(3).partition->log().start_offset(), Offset(5));
+  EXPECT_EQ(fetch(3).action, Action::append);
+  EXPECT_EQ(at(3).partition->log().end_offset(), Offset(8));
+  EXPECT_EQ(at(3).partition->log().start_offset(), Offset(5)) << "not at 4, where its first batch begins";
+  sync(3);
+  fetch(3);
+  ASSERT_FALSE(proposals.sent.empty());
+  EXPECT_EQ(proposals.sent.back().isr.size(), 3u);
+  EXPECT_EQ(at(3).partition->log().read(Offset(5), Offset(8), 1 << 20, true)->next_offset, Offset(8));
 }
 
 // Replica 3 was away for long: the leader holds nothing any more of where it is.
@@ -227,11 +350,7 @@ TEST_F(ReplicatedPartition, AFollowerWhoseRecordsTheLeaderHasDeletedBeginsAnewAt
     // It was not behind at first, and so may come back; it has gone.
     if (i == 1) at(1).partition->proposal_answered(proposals.sent.at(0), {.verdict = IsrAnswer::Verdict::refused});
   }
-  const auto erase = [this]() -> Task<void> {
-    const auto start = co_await delete_records(at(1).partition, at(1).process->seams().scheduler, Offset(12));
-    EXPECT_TRUE(start.has_value()) << start.error().to_string();
-  };
-  world.run_task(erase());
+  erase(1, 12);
   EXPECT_EQ(fetch(3).action, Action::restart);
   EXPECT_EQ(at(3).partition->log().start_offset(), Offset(12));
   EXPECT_EQ(at(3).partition->log().end_offset(), Offset(12));
@@ -241,6 +360,27 @@ TEST_F(ReplicatedPartition, AFollowerWhoseRecordsTheLeaderHasDeletedBeginsAnewAt
   cut_power(at(3), Unsynced::lost);
   EXPECT_EQ(at(3).partition->log().start_offset(), Offset(12));
   EXPECT_EQ(at(3).partition->log().end_offset(), Offset(16));
+}
+
+// The leader sends the whole batch, of which the first record is deleted.
+TEST_F(ReplicatedPartition, AnEmptyFollowerTakesTheBatchInsideOfWhichTheLeadersLogBegins) {
+  open();
+  for (int i = 0; i < 4; ++i) send(1, 2 * i);
+  sync(1);
+  fetch_and_sync(2);
+  assign(1, {1, 2}, false);
+  fetch_and_sync(2);
+  const auto erase = [this]() -> Task<void> {
+    const auto start = co_await delete_records(at(1).partition, at(1).process->seams().scheduler, Offset(5));
+    EXPECT_TRUE(start.has_value()) << start.error().to_string();
+  };
+  world.run_task(erase());
+  EXPECT_EQ(fetch(3).action, Action::restart);
+  const FollowerStep step = fetch(3);
+  EXPECT_EQ(step.action, Action::append) << step.problem.to_string();
+  EXPECT_EQ(at(3).partition->log().start_offset(), Offset(5));
+  EXPECT_EQ(at(3).partition->log().end_offset(), Offset(8));
+  EXPECT_EQ(fetch(3).action, Action::append);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "replication/partition.h"
 
@@ -39,6 +40,10 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
     if (role_ == Role::leader) {
       become_leader(known);
     } else {
+      if (is_planted(Canary::truncate_to_high_watermark) && role_ == Role::follower) {
+        ignore(log_->truncate_to(known));
+        readable_.truncate(log_->end_offset());
+      }
       follower_.follow(assignment_.leader, assignment_.leader_epoch, known);
     }
     for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
@@ -50,9 +55,11 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
 
 // Nothing is appended: the epoch begins with its first batch, at the present end.
 void Partition::become_leader(Offset known_high_watermark) {
-  leader_.emplace(self_, rules(), assignment_,
-                  ReplicaProgress{.log_end = log_->end_offset(), .synced_end = log_->durable_end()},
-                  known_high_watermark, services_.clock.now());
+  leader_.emplace(
+      self_, rules(), assignment_,
+      ReplicaProgress{
+          .log_end = log_->end_offset(), .synced_end = log_->durable_end(), .log_start = log_->start_offset()},
+      known_high_watermark, services_.clock.now());
   // What it stored as a follower counts when it is durable here.
   if (config_.acknowledges_after_sync() && log_->durable_end() < log_->end_offset() && !log_->offline()) {
     services_.durability.make_durable(shared_from_this(), log_->end_offset());
@@ -78,10 +85,12 @@ void Partition::publish_role() {
 PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   PartitionView view = view_inside(request.current_leader_epoch);
   view.readable_bytes = readable_.appended();
+  view.told_start_offset = view.log_start_offset;
   if (!view.status.ok()) return view;
   const Offset end = log_->end_offset();
   view.readable_end = end;
-  if (const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch)) {
+  const auto parted = divergence({log_->epochs(), end}, request.from, request.last_fetched_epoch);
+  if (parted && !is_planted(Canary::no_divergence_check)) {
     view.diverging = *parted;
     return view;
   }
@@ -90,7 +99,8 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
     return view;
   }
   const MonotonicTime now = services_.clock.now();
-  const ReplicaProgress progress{.log_end = request.from, .synced_end = request.flushed_end};
+  const ReplicaProgress progress{
+      .log_end = request.from, .synced_end = request.flushed_end, .log_start = request.log_start};
   if (!leader_->follower_fetched(request.replica, request.broker_epoch, progress, now)) {
     view.status = Status(ErrorCode::not_leader_or_follower, "not a replica, or an earlier life of one");
     return view;
@@ -160,6 +170,10 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       follower_.decide(answer, log_->start_offset(), {log_->epochs(), log_->end_offset()});
   switch (decision.action) {
     case Action::append:
+      if (!batches.empty() && batches.front().header.base_offset < log_->end_offset()) {
+        if (!on_worker) return {.action = Action::append, .needs_worker = true};
+        if (const Status begun = begin_with_batch(batches.front().header); !begun.ok()) return after_failed_step(begun);
+      }
       return append_replicated(answer, batches);
     case Action::truncate:
     case Action::restart:
@@ -174,6 +188,21 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       break;
   }
   return {};
+}
+
+// The leader's log begins in the middle of a batch, and this one is empty: it gets the whole batch, and then a start
+// like the leader's.
+Status Partition::begin_with_batch(const BatchHeader& batch) {
+  if (log_->start_offset() < log_->end_offset()) {
+    return error(ErrorCode::corrupt_message, "a batch at offset {} does not continue a log that ends at {}",
+                 batch.base_offset, log_->end_offset());
+  }
+  const Status status = log_->restart_at(batch.base_offset, services_.clock.wall_now_ms());
+  tell_unsynced_files();
+  NARU_TRY(status);
+  readable_.truncate(log_->end_offset());
+  follower_.restarted(batch.base_offset);
+  return Status();
 }
 
 FollowerStep Partition::append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches) {

@@ -45,6 +45,8 @@ Result<std::vector<ReplicatedBatch>> check_replicated_batches(const SharedBytes&
     const bool straddles = batches.empty() && batch.header.base_offset < from && batch.header.next_offset() > from;
     if (straddles && is_filler(batch.header)) {
       NARU_TRY_ASSIGN(batch, rest_of_filler(batch.header, from));
+    } else if (straddles) {
+      expected = batch.header.base_offset;
     }
     if (batch.header.base_offset != expected || batch.header.leader_epoch < epoch) {
       return failure(ErrorCode::corrupt_message, "a batch at offset {}, epoch {}, behind offset {}, epoch {}",

@@ -20,7 +20,8 @@ struct ReplicatedBatch {
 // What the records say is not looked at: the leader did that when they were produced.
 //
 // Where compaction has put one filler in the place of several batches, `from` may lie inside of it: then the first
-// batch is a filler that begins at `from`.
+// batch is a filler that begins at `from`. Another batch that begins before `from` and holds it is passed on as it is:
+// the leader's log may begin in the middle of it.
 Result<std::vector<ReplicatedBatch>> check_replicated_batches(const SharedBytes& bytes, Offset from,
                                                               LeaderEpoch leader_epoch);
 

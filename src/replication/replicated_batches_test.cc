@@ -34,7 +34,9 @@ TEST(ReplicatedBatches, AreTakenOneBehindTheOther) {
 
 TEST(ReplicatedBatches, WhatDoesNotFitIsRefusedAsAWhole) {
   EXPECT_EQ(check({stored_batch(11, 3, 2)}, 10).error(), ErrorCode::corrupt_message) << "a gap";
-  EXPECT_EQ(check({stored_batch(9, 3, 2)}, 10).error(), ErrorCode::corrupt_message) << "records that are here already";
+  EXPECT_EQ(check({stored_batch(8, 2, 2)}, 10).error(), ErrorCode::corrupt_message) << "records that are here already";
+  EXPECT_EQ(check({stored_batch(10, 3, 2), stored_batch(12, 3, 2)}, 10).error(), ErrorCode::corrupt_message)
+      << "they overlap";
   EXPECT_EQ(check({stored_batch(10, 1, 3), stored_batch(11, 1, 2)}, 10).error(), ErrorCode::corrupt_message)
       << "epochs go back";
   EXPECT_EQ(check({stored_batch(10, 1, 6)}, 10).error(), ErrorCode::corrupt_message) << "of a later leader";
@@ -44,6 +46,12 @@ TEST(ReplicatedBatches, WhatDoesNotFitIsRefusedAsAWhole) {
   EXPECT_FALSE(check({Bytes(5)}, 10).has_value());
 }
 
+TEST(ReplicatedBatches, TheFirstOneMayBeginBeforeWhatWasAskedFor) {
+  const auto batches = check({stored_batch(8, 4, 2), stored_batch(12, 1, 2)}, 10);
+  ASSERT_TRUE(batches.has_value()) << batches.error().to_string();
+  EXPECT_EQ((*batches)[0].header.base_offset, Offset(8));
+}
+
 TEST(ReplicatedBatches, EveryFlippedBitUnderTheCrcIsNoticed) {
   const Bytes batch = stored_batch(10, 2, 2);
   for (size_t at = batch_field::kCrc; at < batch.size(); ++at) {
@@ -51,6 +59,13 @@ TEST(ReplicatedBatches, EveryFlippedBitUnderTheCrcIsNoticed) {
     damaged[at] ^= std::byte{4};
     EXPECT_FALSE(check({damaged}, 10).has_value()) << at;
   }
+}
+
+TEST(ReplicatedBatches, TheFirstOneMayBeginEarlierWhereTheLeadersLogBeginsInTheMiddleOfIt) {
+  const auto batches = check({stored_batch(9, 3, 2), stored_batch(12, 1, 2)}, 10);
+  ASSERT_TRUE(batches.has_value()) << batches.error().to_string();
+  EXPECT_EQ((*batches)[0].header.base_offset, Offset(9));
+  EXPECT_FALSE(check({stored_batch(9, 1, 2), stored_batch(9, 3, 2)}, 9).has_value()) << "only the first";
 }
 
 TEST(ReplicatedBatches, OfAFillerTheRestIsTaken) {

@@ -14,6 +14,7 @@
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
 #include "replication/partition_following.h"
+#include "replication/partition_maintenance.h"
 #include "replication/partition_testing.h"
 
 namespace naru {
@@ -63,8 +64,8 @@ class ReplicaSet {
     const Seams seams = replica.process->seams();
     replica.partition = std::make_shared<Partition>(
         PartitionIdentity{"t", kReplicatedTopic, PartitionIndex(0)}, std::move(opened->log), replica.id, config,
-        PartitionServices{seams.clock, seams.scheduler, replica.durabilities.emplace_back(), unsynced_logs,
-                          &proposals});
+        PartitionServices{seams.clock, seams.scheduler, replica.durabilities.emplace_back(), unsynced_logs, &proposals,
+                          30s, &contact});
   }
   // Power is cut, and it comes back; whether it hears of its assignment is up to the test.
   void cut_power(Replica& replica, Unsynced unsynced) {
@@ -120,6 +121,7 @@ class ReplicaSet {
                                                        .from = position.offset,
                                                        .last_fetched_epoch = position.last_fetched_epoch,
                                                        .flushed_end = position.flushed_end,
+                                                       .log_start = position.log_start,
                                                        .current_leader_epoch = position.leader_epoch,
                                                        .max_bytes = max_bytes,
                                                        .at_least_one_batch = true});
@@ -145,6 +147,14 @@ class ReplicaSet {
     sync(follower);
     fetch(follower);
   }
+  void erase(int32_t leader, int64_t up_to) {
+    const auto task = [&]() -> Task<void> {
+      Replica& replica = at(leader);
+      const auto start = co_await delete_records(replica.partition, replica.process->seams().scheduler, Offset(up_to));
+      EXPECT_TRUE(start.has_value()) << start.error().to_string();
+    };
+    world.run_task(task());
+  }
   PartitionView read(int32_t id, int64_t from, bool leader_only = false) {
     PartitionView view;
     const auto task = [&]() -> Task<void> {
@@ -162,6 +172,7 @@ class ReplicaSet {
   MetricsRegistry metrics;
   UnsyncedLogs unsynced_logs{{.sync_beyond = 100, .full = 200}, metrics};
   ProposalsSent proposals;
+  ClusterContact contact{20s, world.now()};
   TopicConfig config;
   PartitionAssignment assignment;
   int32_t leader_epoch = 0;

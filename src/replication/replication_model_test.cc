@@ -1,8 +1,10 @@
 // Three replicas as the two cores see them, with logs that are lists of (epoch, value): elections, proposals, fetches
-// and answers that come late or never, power cuts. What was committed once must be in every later leader's log.
+// and answers that come late or never, power cuts, records that are deleted. What was committed once must be in every
+// later leader's log, and what was told to be deleted must not come back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <random>
 #include <vector>
@@ -33,14 +35,15 @@ Offset end_of(const EntryLog& log) {
 struct Replica {
   BrokerId id;
   int64_t broker_epoch = 1;
-  EntryLog log;
+  EntryLog log;     // what lies below `start` is not there any more, and not looked at
+  Offset start{0};  // durable at once
   Offset synced{0};
   PartitionAssignment assignment;  // as it has heard
   std::optional<PartitionLeader> leader;
   PartitionFollower follower{Offset(0)};
 
   Offset high_watermark() const { return leader ? leader->high_watermark() : follower.high_watermark(); }
-  ReplicaProgress progress() const { return {.log_end = end_of(log), .synced_end = synced}; }
+  ReplicaProgress progress() const { return {end_of(log), synced, start}; }
 };
 
 struct FetchOnItsWay {
@@ -51,6 +54,7 @@ struct FetchOnItsWay {
   Offset offset;
   LeaderEpoch last_epoch;
   Offset flushed;
+  Offset start;
 };
 struct AnswerOnItsWay {
   size_t to = 0;
@@ -77,7 +81,7 @@ class ReplicationModel {
   void step() {
     now_ += std::chrono::milliseconds(below(300));
     const size_t who = below(replicas_.size());
-    switch (below(16)) {
+    switch (below(17)) {
       case 0:
       case 1:
         return append(replicas_[who]);
@@ -102,6 +106,8 @@ class ReplicationModel {
         return;
       case 14:
         return deliver(proposals_, [this](ProposalOnItsWay proposal) { decide(proposal); });
+      case 15:
+        return delete_records(replicas_[who]);
       default:
         return below(3) == 0 ? elect() : below(4) == 0 ? power_cut(who) : void();
     }
@@ -109,6 +115,7 @@ class ReplicationModel {
 
   int64_t committed() const { return static_cast<int64_t>(committed_.size()); }
   int elections() const { return elections_; }
+  Offset deleted() const { return told_starts_.empty() ? Offset(0) : told_starts_.rbegin()->second; }
 
  private:
   uint64_t below(uint64_t n) { return random_() % n; }
@@ -136,6 +143,13 @@ class ReplicationModel {
     replica.leader->synced(replica.synced);
     note_committed(replica);
   }
+  void delete_records(Replica& replica) {
+    if (!replica.leader || below(3) != 0) return;
+    const auto most = static_cast<uint64_t>(replica.high_watermark() - replica.start);
+    replica.start = std::min(replica.start + static_cast<int64_t>(below(most + 1)), replica.high_watermark());
+    replica.leader->begins_at(replica.start);
+    note_committed(replica);
+  }
   void send_fetch(size_t who) {
     const Replica& replica = replicas_[who];
     if (replica.leader || replica.assignment.leader == kNoBroker) return;
@@ -145,7 +159,8 @@ class ReplicationModel {
                         .leader_epoch = replica.assignment.leader_epoch,
                         .offset = end_of(replica.log),
                         .last_epoch = epochs_of(replica.log).latest(),
-                        .flushed = replica.synced});
+                        .flushed = replica.synced,
+                        .start = replica.start});
   }
   void serve(const FetchOnItsWay& fetch) {
     const auto leader = std::ranges::find(replicas_, fetch.leader, &Replica::id);
@@ -156,14 +171,16 @@ class ReplicationModel {
                                    .leader_epoch = fetch.leader_epoch,
                                    .fetch_offset = fetch.offset,
                                    .last_fetched_epoch = fetch.last_epoch,
-                                   .log_start = Offset(0)},
+                                   .log_start = leader->start},
                         .entries = {}};
     const EpochHistory epochs = epochs_of(leader->log);
     if (const auto parted = divergence({epochs, end_of(leader->log)}, fetch.offset, fetch.last_epoch)) {
       told.answer.diverging = *parted;
+    } else if (fetch.offset < leader->start) {
+      told.answer.error = ErrorCode::offset_out_of_range;
     } else {
       if (!leader->leader->follower_fetched(replicas_[fetch.from].id, fetch.broker_epoch,
-                                            {.log_end = fetch.offset, .synced_end = fetch.flushed}, now_)) {
+                                            {fetch.offset, fetch.flushed, fetch.start}, now_)) {
         return;
       }
       send(static_cast<size_t>(leader - replicas_.begin()), leader->leader->maybe_expand(now_));
@@ -179,11 +196,13 @@ class ReplicationModel {
     Replica& replica = replicas_[told.to];
     if (replica.broker_epoch != told.broker_epoch || replica.leader) return;  // a connection ends with the process
     const EpochHistory epochs = epochs_of(replica.log);
-    const FollowerDecision decision = replica.follower.decide(told.answer, Offset(0), {epochs, end_of(replica.log)});
+    const FollowerDecision decision =
+        replica.follower.decide(told.answer, replica.start, {epochs, end_of(replica.log)});
     switch (decision.action) {
       case FollowerDecision::Action::append:
         replica.log.insert(replica.log.end(), told.entries.begin(), told.entries.end());
         replica.follower.adopt(told.answer, end_of(replica.log));
+        replica.start = std::max(replica.start, std::min(told.answer.log_start, replica.follower.high_watermark()));
         check_prefix(replica, replica.follower.high_watermark(), "a follower shows");
         break;
       case FollowerDecision::Action::truncate:
@@ -192,7 +211,11 @@ class ReplicationModel {
         ASSERT_FALSE(replica.follower.truncated(decision.offset)) << "cut below the high watermark";
         break;
       case FollowerDecision::Action::restart:
-        FAIL() << "no log begins later than at 0 here";
+        // Whatever was below is gone; in its place stands what it was, for what looks at whole logs here.
+        ASSERT_LE(decision.offset, Offset(committed()));
+        replica.start = replica.synced = decision.offset;
+        replica.log.assign(committed_.begin(), committed_.begin() + static_cast<ptrdiff_t>(decision.offset.value()));
+        replica.follower.restarted(decision.offset);
         break;
       case FollowerDecision::Action::wait:
         FAIL() << decision.why;
@@ -266,10 +289,11 @@ class ReplicationModel {
   void power_cut(size_t who) {
     if (!strict_) return;
     Replica& replica = replicas_[who];
+    replica.synced = std::max(replica.synced, replica.start);
     replica.log.resize(static_cast<size_t>(replica.synced.value()));
     ++replica.broker_epoch;
     replica.leader.reset();
-    replica.follower = PartitionFollower(Offset(0));
+    replica.follower = PartitionFollower(replica.start);
     replica.assignment = {};
     if (decided_.leader == replica.id) elect();
   }
@@ -281,6 +305,17 @@ class ReplicationModel {
     check_prefix(leader, Offset(std::min<int64_t>(committed(), leader.leader->high_watermark().value())),
                  "two leaders differ below their high watermarks:");
     for (size_t i = committed_.size(); i < high_watermark; ++i) committed_.push_back(leader.log[i]);
+    note_told_start(leader);
+  }
+  // A leader that was replaced and does not know it may tell an old start, but no leader after it does.
+  void note_told_start(const Replica& leader) {
+    const Offset told = leader.leader->common_start();
+    ASSERT_LE(told, leader.start);
+    if (told == kNoOffset) return;
+    for (const auto& [epoch, before] : told_starts_) {
+      if (epoch <= leader.assignment.leader_epoch) ASSERT_GE(told, before) << "told in epoch " << epoch.value();
+    }
+    told_starts_[leader.assignment.leader_epoch] = told;
   }
   void check_prefix(const Replica& replica, Offset end, const char* what) {
     const auto count = static_cast<size_t>(std::min<int64_t>(end.value(), committed()));
@@ -301,11 +336,13 @@ class ReplicationModel {
   std::vector<AnswerOnItsWay> answers_;
   std::vector<ProposalOnItsWay> proposals_;
   EntryLog committed_;
+  std::map<LeaderEpoch, Offset> told_starts_;
 };
 
 TEST(ReplicationModel, WhatWasCommittedIsInEveryLaterLeadersLog) {
   int64_t committed = 0;
   int elections = 0;
+  int64_t deleted = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     SCOPED_TRACE(seed);
     ReplicationModel model(seed);
@@ -315,10 +352,12 @@ TEST(ReplicationModel, WhatWasCommittedIsInEveryLaterLeadersLog) {
     }
     committed += model.committed();
     elections += model.elections();
+    deleted += model.deleted().value();
   }
   // So that it does not pass because nothing happens.
   EXPECT_GT(committed, 10'000);
   EXPECT_GT(elections, 5'000);
+  EXPECT_GT(deleted, 2'000);
 }
 
 }  // namespace

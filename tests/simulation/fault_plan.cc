@@ -19,7 +19,9 @@ std::string FaultPlan::to_string() const {
   add(slow_disk, "slow disk");
   add(cut_connections, "cut connections");
   add(clock_steps, "clock steps");
+  add(wiped_disks, "wiped disks");
   add(cut_links, "cut links");
+  add(slow_links, "slow links");
   add(isolation, "isolation");
   add(pauses, "pauses");
   add(coordination, "a faulty coordination service");
@@ -28,18 +30,18 @@ std::string FaultPlan::to_string() const {
 
 std::string RunPlan::to_string() const {
   return fmt::format(
-      "{} brokers, {} topics of {} partitions with {} replicas, {} producers and {} idempotent ones ({} in flight, up "
+      "{} brokers, {} topics of {} partitions with {} replicas (at least {}), {} producers and {} idempotent ones ({} "
+      "in flight, up "
       "to {} records), {} consumers, "
       "{} group members ({} static), {} of the consumer protocol, {} of both, "
       "segments of {} bytes, {}, "
       "journal of {} bytes for batches up to {}, {}; {}",
-      brokers, topics, partitions, replicas, producers, idempotent_producers, pipeline, max_batch_records, consumers,
-      group_members, static_members, consumer_members, mixed_members, segment_bytes,
+      brokers, topics, partitions, replicas, min_insync_replicas, producers, idempotent_producers, pipeline,
+      max_batch_records, consumers, group_members, static_members, consumer_members, mixed_members, segment_bytes,
       cleanup == Cleanup::none      ? "nothing cleaned up"
       : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
                                     : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
-      journal_bytes, journal_batch_max_bytes, promise == Promise::durable ? "flush.messages=1" : "loose",
-      faults.to_string());
+      journal_bytes, journal_batch_max_bytes, synced_acks ? "flush.messages=1" : "loose", faults.to_string());
 }
 
 namespace {
@@ -79,11 +81,16 @@ RunPlan draw_plan(Random& random, Shape shape) {
   if (!random.one_in(6)) plan.journal_bytes = (1 << 16) + static_cast<int64_t>(random.below(1 << 17));
   plan.journal_batch_max_bytes = static_cast<int64_t>(random.one_in(2) ? 1 << 16 : 100 + random.below(1000));
   draw_cleanup(plan, random);
-  plan.promise = random.one_in(5) ? Promise::until_power_cut : Promise::durable;
+  plan.synced_acks = !random.one_in(5);
+  if (!plan.synced_acks) plan.promise = Promise::until_power_cut;
   if (shape == Shape::cluster) {
     plan.brokers = static_cast<int>(3 + random.below(3));
     plan.replicas = random.one_in(4) ? 2 : 3;
-    plan.promise = Promise::durable;
+    plan.min_insync_replicas = random.one_in(3) ? 2 : 1;
+    // Time goes into what brokers do to each other.
+    plan.max_batch_records = static_cast<int>(1 + random.below(6));
+    plan.producer_pause = 200ms;
+    plan.promise = Promise::durable;  // the faults leave a copy that has everything
   }
 
   FaultPlan& faults = plan.faults;
@@ -93,13 +100,16 @@ RunPlan draw_plan(Random& random, Shape shape) {
   std::vector<bool*> all{&faults.power_cuts, &faults.kills,     &faults.clean_restarts,  &faults.io_errors,
                          &faults.full_disk,  &faults.slow_disk, &faults.cut_connections, &faults.clock_steps};
   if (shape == Shape::cluster) {
-    all.insert(all.end(), {&faults.cut_links, &faults.isolation, &faults.pauses, &faults.coordination});
+    all.insert(all.end(), {&faults.wiped_disks, &faults.cut_links, &faults.slow_links, &faults.isolation,
+                           &faults.pauses, &faults.coordination});
   }
   if (kind == 1) {
     *all[random.below(all.size())] = true;
-    return plan;
+  } else {
+    for (bool* fault : all) *fault = random.one_in(2);
   }
-  for (bool* fault : all) *fault = random.one_in(2);
+  // A disk that fails takes with it what was not synced, whoever else has it.
+  if (shape == Shape::cluster && !plan.synced_acks) faults.io_errors = false;
   return plan;
 }
 

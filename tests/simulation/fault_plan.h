@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "foundation/time.h"
 #include "platform/random.h"
 #include "simulation/history.h"
 
@@ -19,7 +20,9 @@ struct FaultPlan {
   bool cut_connections = false;
   bool clock_steps = false;
   // Of clusters only:
+  bool wiped_disks = false;   // of brokers whose data others have
   bool cut_links = false;     // between brokers, in one direction
+  bool slow_links = false;    // likewise
   bool isolation = false;     // of a broker, from brokers, clients and the coordination service
   bool pauses = false;        // of a process, for longer than its session
   bool coordination = false;  // the service is away, loses answers, ends sessions
@@ -32,7 +35,9 @@ struct RunPlan {
   FaultPlan faults;
   int brokers = 1;
   int replicas = 1;
+  bool synced_acks = true;  // flush.messages=1, else the loose rule
   Promise promise = Promise::durable;
+  int min_insync_replicas = 1;
   int topics = 1;
   int partitions = 1;
   int producers = 1;
@@ -45,6 +50,7 @@ struct RunPlan {
   int pipeline = 1;          // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
+  Duration producer_pause = 50ms;  // at most, between one window and the next
   Cleanup cleanup = Cleanup::none;
   int64_t segment_ms = 604'800'000;
   int64_t retention_ms = -1;

@@ -42,6 +42,11 @@ void History::acknowledged(const PartitionName& partition, Offset base, const st
   acknowledged_count_ += values.size();
 }
 
+Offset History::promised_end(const PartitionName& partition) const {
+  const auto log = logs_.find(partition);
+  return log == logs_.end() || log->second.promised.empty() ? Offset(0) : log->second.promised.rbegin()->first + 1;
+}
+
 void History::refused(const std::vector<std::string>& values) {
   refused_.insert(values.begin(), values.end());
 }
@@ -93,14 +98,22 @@ void History::must_agree(const PartitionName& partition, const char* what, const
   }
 }
 
-void History::log_start(const PartitionName& partition, Offset floor_when_asked, Offset offset) {
+Offset History::log_start_floor(const PartitionName& partition, LeaderEpoch epoch) {
+  Offset floor{0};
+  for (const auto& [of_epoch, told] : log_starts_[partition]) {
+    if (of_epoch <= epoch) floor = std::max(floor, told);
+  }
+  return floor;
+}
+
+void History::log_start(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset) {
   if (offset < floor_when_asked) {
     violated(fmt::format("{}: the log start went back from {} to {}", name_of(partition), floor_when_asked, offset));
   }
   if (cleanup_ != Cleanup::remove && offset > Offset(0)) {
     violated(fmt::format("{}: the log starts at {} although nothing is to be removed", name_of(partition), offset));
   }
-  Offset& highest = log_starts_[partition];
+  Offset& highest = log_starts_[partition][epoch];
   highest = std::max(highest, offset);
 }
 

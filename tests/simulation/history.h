@@ -38,6 +38,8 @@ class History {
   void expect_no_gaps(int producer) { gapless_.insert(producer); }
   // The broker promised them at these offsets.
   void acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values);
+  // Everything that was acknowledged is below it.
+  Offset promised_end(const PartitionName& partition) const;
   // The broker refused them for good: they must never appear.
   void refused(const std::vector<std::string>& values);
   // A reader got this record.
@@ -54,8 +56,10 @@ class History {
   void high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
   // The same for the start of a log, which nothing may take back.
-  Offset log_start_floor(const PartitionName& partition) { return log_starts_[partition]; }
-  void log_start(const PartitionName& partition, Offset floor_when_asked, Offset offset);
+  // The highest start that a leader of this epoch or an earlier one has told: one that was replaced and does not know
+  // it tells what it knows.
+  Offset log_start_floor(const PartitionName& partition, LeaderEpoch epoch = LeaderEpoch(INT32_MAX));
+  void log_start(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
   void power_was_cut();
 
@@ -98,7 +102,7 @@ class History {
   const Promise promise_;
   const Cleanup cleanup_;
   std::map<PartitionName, Log> logs_;
-  std::map<PartitionName, Offset> log_starts_;
+  std::map<PartitionName, std::map<LeaderEpoch, Offset>> log_starts_;
   std::map<std::string, Origin> sent_;
   std::set<std::string> refused_;
   uint64_t next_order_ = 0;

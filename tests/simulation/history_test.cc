@@ -96,12 +96,14 @@ TEST(History, AllowsThePowerCutThatTheLooseRuleAllows) {
 
 TEST(History, FindsALogStartThatGoesBackOrMovesWithoutAReason) {
   History history(Promise::durable, Cleanup::remove);
-  history.log_start(kPartition, Offset(0), Offset(5));
+  history.log_start(kPartition, LeaderEpoch(1), Offset(0), Offset(5));
   EXPECT_FALSE(history.violation());
-  history.log_start(kPartition, history.log_start_floor(kPartition), Offset(4));
+  history.log_start(kPartition, LeaderEpoch(0), history.log_start_floor(kPartition, LeaderEpoch(0)), Offset(4));
+  EXPECT_FALSE(history.violation()) << "by a leader from before";
+  history.log_start(kPartition, LeaderEpoch(2), history.log_start_floor(kPartition, LeaderEpoch(2)), Offset(4));
   EXPECT_TRUE(history.violation());
   History keeps_all(Promise::durable);
-  keeps_all.log_start(kPartition, Offset(0), Offset(1));
+  keeps_all.log_start(kPartition, LeaderEpoch(0), Offset(0), Offset(1));
   EXPECT_TRUE(keeps_all.violation());
 }
 

@@ -111,7 +111,7 @@ Task<void> IdempotentProducer::run() {
     const PartitionName partition = context_.partitions[context_.seams.random.below(context_.partitions.size())];
     Window window = next_window(partition);
     if (!co_await deliver(partition, window)) id_.reset();
-    co_await pause(50ms);
+    co_await pause(context_.plan.producer_pause);
   }
 }
 

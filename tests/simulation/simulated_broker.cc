@@ -53,6 +53,12 @@ void SimulatedBroker::cut_power() {
   bury();
 }
 
+void SimulatedBroker::wipe() {
+  node_.kill();
+  node_.disk().wipe();
+  bury();
+}
+
 // The objects of a dead broker still exist; they are shut down so that nothing leaks. Nobody sees what they do.
 void SimulatedBroker::bury() {
   burials_.spawn(come_to_rest(*broker_));

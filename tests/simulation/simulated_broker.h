@@ -21,10 +21,13 @@ class SimulatedBroker {
                   SimulatedCoordination* coordination = nullptr)
       : node_(node), harness_(harness), config_(std::move(config)), coordination_(coordination) {}
 
+  BrokerId id() const { return config_.node_id; }
   Endpoint address() const { return {node_.host(), kPort}; }
   SimulatedNode& node() { return node_; }
   bool running() const { return broker_ != nullptr; }
   SimulatedProcess& process() { return *process_; }
+  // While it runs.
+  Broker& broker() { return *broker_; }
   MetricsRegistry& metrics() { return broker_->metrics(); }
 
   // Tries until it works; faults of the disk may make that take a while.
@@ -32,6 +35,8 @@ class SimulatedBroker {
   Task<Status> stop_cleanly();
   void kill();
   void cut_power();
+  // The process dies, and its machine gets another disk, an empty one.
+  void wipe();
 
   // The last thing in a run: all remains have come to rest.
   Task<void> wait_for_remains();

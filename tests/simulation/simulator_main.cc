@@ -1,10 +1,26 @@
-// ./dev sim [--seed N] [--seeds N] [--verbose]: runs the simulation and says which seeds are not clean.
+// ./dev sim [--seed N] [--seeds N] [--cluster] [--canary NAME] [--verbose]: runs the simulation and says which seeds
+// are not clean.
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include <fmt/core.h>
 
+#include "foundation/canary_testing.h"
 #include "foundation/log.h"
 #include "simulation/simulated_run.h"
+
+namespace {
+
+std::optional<naru::Canary> find_canary(const std::string& name) {
+  const auto found = std::ranges::find(naru::kCanaries, name, &naru::CanaryName::name);
+  return found == naru::kCanaries.end() ? std::nullopt : std::optional(found->canary);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -13,11 +29,26 @@ int main(int argc, char** argv) {
   uint64_t seeds = 0;
   bool verbose = false;
   bool cluster = false;
+  bool list_canaries = false;
+  std::string canary_name = "none";
   app.add_option("--seed", seed, "The first seed");
   app.add_option("--seeds", seeds, "How many seeds to run; without it one, shown in detail");
   app.add_flag("--cluster", cluster, "Three to five brokers around a coordination service");
   app.add_flag("--verbose", verbose, "Show the broker's log");
+  app.add_option("--canary", canary_name, "Plant this bug, and stop at the first seed that finds it");
+  app.add_flag("--canaries", list_canaries, "List the bugs that can be planted");
   CLI11_PARSE(app, argc, argv);
+
+  if (list_canaries) {
+    for (const auto& canary : naru::kCanaries) fmt::print("{}\n", canary.name);
+    return 0;
+  }
+  const auto canary = canary_name == "none" ? std::optional(naru::Canary::none) : find_canary(canary_name);
+  if (!canary) {
+    fmt::print(stderr, "there is no canary '{}'; --canaries lists them\n", canary_name);
+    return 2;
+  }
+  const naru::PlantedCanary planted(*canary);
 
   const bool one = seeds == 0;
   uint64_t bad = 0, events = 0, acknowledged = 0, faults = 0;
@@ -41,7 +72,9 @@ int main(int argc, char** argv) {
     if (result.problem) {
       ++bad;
       fmt::print("seed {} FAILED: {}\n  {}\n", current, *result.problem, result.plan);
+      if (*canary != naru::Canary::none) break;  // found
     }
+    std::fflush(stdout);  // the next seed may abort
     if (!one && (current - seed) % 100 == 99) fmt::print(stderr, "  {} seeds, {} not clean\n", current - seed + 1, bad);
   }
   fmt::print("{} seeds, {} events, {} faults, {} records acknowledged, {} seeds not clean\n", one ? 1 : seeds, events,

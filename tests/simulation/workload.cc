@@ -118,7 +118,8 @@ PartitionName Workload::random_partition() {
 
 Task<void> Workload::create_topics() {
   const std::string segment_bytes = std::to_string(plan_.segment_bytes);
-  const std::string flush_messages = plan_.promise == Promise::durable ? "1" : "9223372036854775807";
+  const std::string flush_messages = plan_.synced_acks ? "1" : "9223372036854775807";
+  const std::string min_insync = std::to_string(plan_.min_insync_replicas);
   const auto cleanup = cleanup_configs(plan_);
   for (int i = 0; i < plan_.topics; ++i) {
     const std::string name = topic_name(i);
@@ -130,7 +131,8 @@ Task<void> Workload::create_topics() {
                                 .num_partitions = plan_.partitions,
                                 .replication_factor = static_cast<int16_t>(plan_.replicas)});
       request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
-                                       {.name = "flush.messages", .value = flush_messages}};
+                                       {.name = "flush.messages", .value = flush_messages},
+                                       {.name = "min.insync.replicas", .value = min_insync}};
       for (const auto& [key, value] : cleanup) request.topics.back().configs.push_back({.name = key, .value = value});
       const auto response =
           co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
@@ -180,13 +182,15 @@ Task<void> Workload::delete_some_records() {
   request.topics.back().partitions.push_back(
       {.partition_index = partition.second,
        .offset = seams_.random.one_in(5) ? Offset(-1) : Offset(static_cast<int64_t>(seams_.random.below(seen + 1)))});
+  const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
+  // The request names no epoch, so a leader that was replaced may answer it.
   const Offset floor = plan_.brokers == 1 ? history_.log_start_floor(partition) : Offset(0);
   const auto response =
       co_await client->call<kafka::DeleteRecordsResponse>(request, kDeleteRecordsVersion, kCallTimeout);
   client->close();
   if (!response) co_return;
   const auto& result = response->topics.at(0).partitions.at(0);
-  if (result.error_code == ErrorCode::none) history_.log_start(partition, floor, result.low_watermark);
+  if (result.error_code == ErrorCode::none) history_.log_start(partition, epoch, floor, result.low_watermark);
 }
 
 // ---- producing
@@ -214,7 +218,7 @@ Task<void> Workload::produce(int producer) {
     const auto batches = 1 + seams_.random.below(static_cast<uint64_t>(plan_.pipeline));
     for (uint64_t i = 0; i < batches; ++i) window.spawn(produce_batch(client, producer, partition, acks));
     co_await window.join();
-    co_await pause(50ms);
+    co_await pause(plan_.producer_pause);
   }
   if (client) client->close();
 }
@@ -279,8 +283,8 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
       return failed(
           fmt::format("{}-{}: a response does not end with a whole batch", partition.first, partition.second));
     }
-    Decompressor decompressor;
-    auto reader = open_records(*header, records.first(header->total_size), decompressor, kDecompressedMax);
+    auto reader =
+        open_records(*header, records.first(header->total_size), Decompressor::of_this_thread(), kDecompressedMax);
     if (!reader) return failed("a stored batch cannot be read: " + reader.error().to_string());
     RecordView record;
     while (reader->next(record)) {
@@ -312,14 +316,14 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   const bool alone = plan_.brokers == 1;
   const Offset floor =
       alone ? history_.high_watermark_floor(partition) : history_.high_watermark_floor(partition, epoch);
-  // Replicas remove old records each for itself, so a new leader may still have what the one before has removed.
-  const Offset start_floor = alone ? history_.log_start_floor(partition) : Offset(0);
+  const Offset start_floor = history_.log_start_floor(partition, epoch);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   if (cuts != power_cuts_ && plan_.promise != Promise::durable) co_return 0;
   const auto& result = response->responses.at(0).partitions.at(0);
-  if (result.error_code == ErrorCode::none || result.error_code == ErrorCode::offset_out_of_range) {
-    history_.log_start(partition, start_floor, result.log_start_offset);
+  const bool found = result.error_code == ErrorCode::none || result.error_code == ErrorCode::offset_out_of_range;
+  if (found && result.log_start_offset != kNoOffset) {  // -1: not known yet after an election
+    history_.log_start(partition, epoch, start_floor, result.log_start_offset);
   }
   const bool was_removed = position < result.log_start_offset;
   if (result.error_code == ErrorCode::offset_out_of_range && plan_.promise == Promise::durable && !was_removed) {
@@ -345,6 +349,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
 Task<void> Workload::consume() {
   std::map<PartitionName, Offset> positions;
   Client client;
+  std::set<PartitionName> disappointed;  // where the last request failed: there may be a new leader
   while (!stopping_) {
     const PartitionName partition = random_partition();
     client = co_await brokers_.leader(partition, client);
@@ -352,13 +357,17 @@ Task<void> Workload::consume() {
       co_await pause(200ms);
       continue;
     }
+    if (disappointed.erase(partition) > 0) co_await look_at_the_end(client, partition);
     if (seams_.random.one_in(20)) positions[partition] = history_.log_start_floor(partition);
     if (seams_.random.one_in(10)) co_await look_at_the_end(client, partition);
+    if (seams_.random.one_in(30)) co_await ask_in_an_old_epoch(client, partition);
     const auto got = co_await fetch_once(client, partition, positions[partition], nullptr);
     if (!got && got.error() == ErrorCode::offset_out_of_range) {
       positions[partition] = history_.log_start_floor(partition);
     }
-    if (!got) co_await pause(100ms);
+    if (got) continue;
+    disappointed.insert(partition);
+    co_await pause(100ms);
   }
   if (client) client->close();
 }
@@ -367,9 +376,19 @@ Task<void> Workload::consume() {
 Task<void> Workload::look_at_the_end(Client client, PartitionName partition) {
   const uint64_t cuts = power_cuts_;
   const Offset floor = history_.high_watermark_floor(partition);
-  const auto end = co_await latest_offset(client, partition);
+  const auto end = co_await latest_offset(client, partition, brokers_.known_leader(partition).epoch);
   if (!end || (cuts != power_cuts_ && plan_.promise != Promise::durable)) co_return;
   history_.high_watermark(partition, floor, *end);
+}
+
+// Who has led in an epoch answers nobody who believes in an earlier one.
+Task<void> Workload::ask_in_an_old_epoch(Client client, PartitionName partition) {
+  const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
+  if (epoch <= LeaderEpoch(0)) co_return;
+  if (!co_await latest_offset(client, partition, epoch)) co_return;
+  if (!co_await latest_offset(client, partition, epoch - 1)) co_return;
+  failed(fmt::format("{}-{}: the leader of epoch {} answers a question for the leader of the one before",
+                     partition.first, partition.second, epoch));
 }
 
 // ---- groups
@@ -455,12 +474,11 @@ Task<void> Workload::check_liveness() {
   }
 }
 
-Task<Result<Offset>> Workload::latest_offset(Client client, const PartitionName& partition) {
+Task<Result<Offset>> Workload::latest_offset(Client client, const PartitionName& partition, LeaderEpoch epoch) {
   kafka::ListOffsetsRequest request;
   request.topics.push_back({.name = partition.first});
-  request.topics.back().partitions.push_back({.partition_index = partition.second,
-                                              .current_leader_epoch = brokers_.known_leader(partition).epoch,
-                                              .timestamp = -1});
+  request.topics.back().partitions.push_back(
+      {.partition_index = partition.second, .current_leader_epoch = epoch, .timestamp = -1});
   const auto response = co_await client->call<kafka::ListOffsetsResponse>(request, kListOffsetsVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
   const auto& result = response->topics.at(0).partitions.at(0);
@@ -479,7 +497,7 @@ Task<void> Workload::read_partition(PartitionName partition) {
   for (int tries = 0; tries < kTriesWhenHealed && (!end || position < *end); ++tries) {
     client = co_await brokers_.leader(partition, client);
     if (client && !end) {
-      const auto latest = co_await latest_offset(client, partition);
+      const auto latest = co_await latest_offset(client, partition, brokers_.known_leader(partition).epoch);
       if (latest) end = *latest;
       error = latest ? ErrorCode::none : latest.error().code();
     }

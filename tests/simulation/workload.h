@@ -62,8 +62,10 @@ class Workload {
   Task<Result<int>> fetch_once(Client client, PartitionName partition, Offset& position,
                                std::vector<std::pair<Offset, std::string>>* content);
   Task<void> look_at_the_end(Client client, PartitionName partition);
+  Task<void> ask_in_an_old_epoch(Client client, PartitionName partition);
   Task<void> delete_some_records();
-  Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition);
+  // In an epoch that the leader must have, or the request is refused.
+  Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition, LeaderEpoch epoch);
   Task<void> read_partition(PartitionName partition);
   void take_records(const PartitionName& partition, BytesView records, Offset& position,
                     std::vector<std::pair<Offset, std::string>>* content);

@@ -41,7 +41,7 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
     }
   }
   for (MorePartitionsResult& result :
-       co_await services.controller.create_partitions(std::move(allowed), request.validate_only)) {
+       co_await services.controller.create_partitions(std::move(allowed), request.validate_only, context.given_up)) {
     // They exist in the metadata, which is not taken back; that they have no folder yet is told.
     if (result.status.ok()) result.status = services.partitions.why_unmade(result.topic_id);
     add_result(result, response);

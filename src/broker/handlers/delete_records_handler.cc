@@ -1,5 +1,8 @@
-// DeleteRecords: moves the start of partitions forward. Answered when that is durable; the files of whole segments
-// before it go soon after.
+// DeleteRecords: moves the start of partitions forward. Answered when that is durable at every in-sync replica; the
+// files of whole segments before it go soon after.
+#include <algorithm>
+#include <vector>
+
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "kafka_protocol/messages/delete_records_request.h"
@@ -11,17 +14,16 @@ namespace {
 
 using Answer = kafka::DeleteRecordsResponse::DeleteRecordsPartitionResult;
 
-Task<void> delete_from(const BrokerServices& services, const HostedPartition& hosted, Offset offset, Answer& answer) {
-  if (!hosted) {
-    answer.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
-    co_return;
-  }
-  const auto start = co_await delete_records(hosted.partition, services.scheduler, offset);
-  if (start) {
-    answer.low_watermark = *start;
-  } else {
-    answer.error_code = start.error().code();
-  }
+// The records are gone here; the replicas follow.
+struct BegunDeletion {
+  std::shared_ptr<Partition> partition;
+  Offset start;
+  Answer& answer;
+};
+
+Task<Result<Offset>> delete_from(const BrokerServices& services, const HostedPartition& hosted, Offset offset) {
+  if (!hosted) co_return failure(hosted.why_missing(ErrorCode::unknown_topic_or_partition));
+  co_return co_await delete_records(hosted.partition, services.scheduler, offset);
 }
 
 }  // namespace
@@ -31,20 +33,34 @@ Task<Response> handle_delete_records(const BrokerServices& services, const Reque
   kafka::DeleteRecordsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  const MonotonicTime deadline = context.received + Milliseconds(std::max(request.timeout_ms, 0));
   kafka::DeleteRecordsResponse response;
+  std::vector<BegunDeletion> begun;
+  response.topics.reserve(request.topics.size());
   for (const auto& topic : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     const bool allowed = services.authorizer.authorize(context, Operation::remove, ResourceType::topic, topic.name);
+    answered.partitions.reserve(topic.partitions.size());
     for (const auto& wanted : topic.partitions) {
-      Answer answer{.partition_index = wanted.partition_index};
-      if (!allowed) {
-        answer.error_code = ErrorCode::topic_authorization_failed;
+      Answer& answer = answered.partitions.emplace_back(Answer{.partition_index = wanted.partition_index});
+      const HostedPartition hosted = services.partitions.find(topic.name, wanted.partition_index);
+      const auto start = allowed ? co_await delete_from(services, hosted, wanted.offset)
+                                 : failure(Status(ErrorCode::topic_authorization_failed));
+      if (start) {
+        begun.push_back({hosted.partition, *start, answer});
       } else {
-        co_await delete_from(services, services.partitions.find(topic.name, wanted.partition_index), wanted.offset,
-                             answer);
+        answer.error_code = start.error().code();
       }
-      answered.partitions.push_back(std::move(answer));
+    }
+  }
+  for (const BegunDeletion& deletion : begun) {
+    const auto low = co_await await_deletion(deletion.partition, services.scheduler, deletion.start, deadline,
+                                             context.connection->gone());
+    if (low) {
+      deletion.answer.low_watermark = *low;
+    } else {
+      deletion.answer.error_code = low.error().code();
     }
   }
   co_return encode_reply(context, response);

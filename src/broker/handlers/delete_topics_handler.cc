@@ -11,11 +11,11 @@
 namespace naru {
 namespace {
 
-constexpr int16_t kFirstVersionWithTopicIds = 6;
+constexpr int16_t kFirstDeleteTopicsWithIds = 6;
 
 std::vector<TopicReference> references_of(const RequestContext& context, const kafka::DeleteTopicsRequest& request) {
   std::vector<TopicReference> references;
-  if (context.version < kFirstVersionWithTopicIds) {
+  if (context.version < kFirstDeleteTopicsWithIds) {
     for (const std::string_view name : request.topic_names) references.push_back({.name = std::string(name)});
     return references;
   }
@@ -68,7 +68,7 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed))) {
+  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed), context.given_up)) {
     if (deleted.status.ok()) deleted.status = what_is_left(services, deleted.topic_id);
     add_result(deleted, response);
   }

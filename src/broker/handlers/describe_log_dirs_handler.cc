@@ -13,8 +13,8 @@
 namespace naru {
 namespace {
 
-using Answer = kafka::DescribeLogDirsResponse;
-using ResultTopic = Answer::DescribeLogDirsTopic;
+using LogDirsAnswer = kafka::DescribeLogDirsResponse;
+using ResultTopic = LogDirsAnswer::DescribeLogDirsTopic;
 // Topics of one folder, by name.
 using Topics = std::map<std::string, ResultTopic>;
 
@@ -57,7 +57,7 @@ Task<Response> handle_describe_log_dirs(const BrokerServices& services, const Re
   kafka::DescribeLogDirsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
-  Answer response;
+  LogDirsAnswer response;
   if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     co_return encode_reply(context, response);

@@ -9,7 +9,7 @@
 namespace naru {
 namespace {
 
-using Described = kafka::DescribeProducersResponse::PartitionResponse;
+using DescribedProducers = kafka::DescribeProducersResponse::PartitionResponse;
 
 // Each of them may have thousands of producers to tell of.
 using Seen = std::set<std::pair<std::string_view, PartitionIndex>>;
@@ -25,7 +25,7 @@ Status why_not(const BrokerServices& services, const RequestContext& context, st
   return hosted ? Status() : hosted.why_missing(ErrorCode::unknown_topic_or_partition);
 }
 
-void fill(const Result<std::vector<Producer>>& producers, Described& described) {
+void fill(const Result<std::vector<Producer>>& producers, DescribedProducers& described) {
   if (!producers) {
     described.error_code = producers.error().code();
     if (!producers.error().message().empty()) described.error_message = producers.error().message();
@@ -54,7 +54,7 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
     answered.name = topic.name;
     for (const PartitionIndex index : topic.partition_indexes) {
       const HostedPartition hosted = services.partitions.find(topic.name, index);
-      Described described;
+      DescribedProducers described;
       described.partition_index = index;
       if (const Status refused = why_not(services, context, topic.name, index, hosted, seen); !refused.ok()) {
         fill(failure(refused), described);

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int32_t kMostPartitions = 2000;
 
-using Answer = kafka::DescribeTopicPartitionsResponse;
-using ResponseTopic = Answer::DescribeTopicPartitionsResponseTopic;
+using TopicPartitionsAnswer = kafka::DescribeTopicPartitionsResponse;
+using DescribedTopic = TopicPartitionsAnswer::DescribeTopicPartitionsResponseTopic;
 
 // By name; std::string_view points into the request or the image.
 std::set<std::string_view> wanted_names(const BrokerServices& services, const RequestContext& context,
@@ -40,7 +40,7 @@ std::set<std::string_view> wanted_names(const BrokerServices& services, const Re
 
 // The partitions from `first` on, as many as `room` allows; returns how many those are.
 int32_t describe_partitions(const MetadataImage& image, const TopicMetadata& topic, int32_t first, int32_t room,
-                            ResponseTopic& described) {
+                            DescribedTopic& described) {
   const int32_t count = std::clamp(topic.partition_count() - first, 0, room);
   for (int32_t index = first; index < first + count; ++index) {
     auto& partition = described.partitions.emplace_back();
@@ -63,7 +63,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   const MetadataImagePtr image = services.metadata.current();
-  Answer response;
+  TopicPartitionsAnswer response;
   int32_t room = std::clamp(request.response_partition_limit, 1, kMostPartitions);
   for (const std::string_view name : wanted_names(services, context, *image, request)) {
     const bool at_cursor = request.cursor && request.cursor->topic_name == name;
@@ -72,7 +72,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
       response.next_cursor = {.topic_name = std::string(name), .partition_index = first};
       break;
     }
-    ResponseTopic& described = response.topics.emplace_back();
+    DescribedTopic& described = response.topics.emplace_back();
     described.name = std::string(name);
     if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
       described.error_code = ErrorCode::topic_authorization_failed;

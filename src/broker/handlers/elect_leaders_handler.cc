@@ -49,8 +49,12 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
       for (const PartitionIndex index : topic.partitions) distinct.insert({std::string(topic.topic), index});
     }
     wanted.emplace(distinct.begin(), distinct.end());
+  } else if (!context.given_up.ok()) {
+    response.error_code = context.given_up.code();  // which partitions it would have been is not known
+    co_return encode_reply(context, response);
   }
-  for (const ElectLeadersResult& result : co_await services.controller.elect_leaders(*type, std::move(wanted))) {
+  for (const ElectLeadersResult& result :
+       co_await services.controller.elect_leaders(*type, std::move(wanted), context.given_up)) {
     if (response.replica_election_results.empty() || response.replica_election_results.back().topic != result.topic) {
       response.replica_election_results.push_back({.topic = result.topic});
     }

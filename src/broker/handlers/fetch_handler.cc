@@ -26,7 +26,7 @@ class ParkedFetch final : public FetchWatcher {
     if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes >= bytes_wanted_) wakeup_.wake();
   }
   void state_changed(uint32_t) override { wakeup_.wake(); }
-  void log_start_moved(uint32_t) override {}
+  void log_start_moved(uint32_t, Audience) override {}
   void high_watermark_moved(uint32_t) override {}
   void give_up() { wakeup_.wake(); }
   OneShot<>& woken() { return wakeup_.event(); }
@@ -74,6 +74,7 @@ std::vector<FetchTarget> targets_of(const BrokerServices& services, const Reques
                       .current_leader_epoch = wanted.current_leader_epoch,
                       .last_fetched_epoch = wanted.last_fetched_epoch,
                       .flushed_offset = wanted.flushed_offset,
+                      .log_start_offset = wanted.log_start_offset,
                       .max_bytes = static_cast<uint32_t>(std::max(wanted.partition_max_bytes, 0))});
       find_partition(services, context, terms, target);
     }
@@ -103,16 +104,16 @@ Task<Response> fetch_without_session(const BrokerServices& services, const Reque
       services.memory.try_reserve(MemoryAccount::parked_fetches, sizeof(FetchTarget) * count_partitions(request));
   if (!memory) co_return refuse(context, ErrorCode::out_of_memory_budget);
   std::vector<FetchTarget> targets = targets_of(services, context, terms, request);
-  const uint64_t found = co_await read_targets(terms, targets);
+  const uint64_t found = co_await read_targets(services, terms, targets);
   if (!targets.empty() && should_wait(terms, targets, found, services.clock.now())) {
     co_await park(services, context, terms, targets, terms.min_bytes - found);
-    co_await read_targets(terms, targets);
+    co_await read_targets(services, terms, targets);
   }
   co_await warm_cold_data(services, targets);
   std::vector<const FetchTarget*> told;
   told.reserve(targets.size());
   for (const FetchTarget& target : targets) told.push_back(&target);
-  co_return build_fetch_response(context, terms, FetchSession::kNoSession, told);
+  co_return build_fetch_response(services, context, terms, FetchSession::kNoSession, told);
 }
 
 // ---- in a session
@@ -138,15 +139,16 @@ Task<Response> fetch_due(const BrokerServices& services, const RequestContext& c
   for (;;) {
     targets = session.due_targets(services, context, terms);
     services.fetch_sessions.looked_at(targets.size());
-    const uint64_t found = co_await read_targets(terms, targets);
+    const uint64_t found = co_await read_targets(services, terms, targets);
     if (context.connection->gone().cancelled()) break;
     if (!should_wait(terms, targets, found, services.clock.now())) break;
+    if (terms.replica && session.has_other_start(targets)) break;
     targets = {};  // a parked fetch holds no more than it has to
     co_await park_in_session(services, context, terms, session, terms.min_bytes - found);
   }
   co_await warm_cold_data(services, targets);
   const std::vector<const FetchTarget*> told = session.commit(targets);
-  co_return build_fetch_response(context, terms, session.id(), told);
+  co_return build_fetch_response(services, context, terms, session.id(), told);
 }
 
 // Leaves the session at the end of the scope.
@@ -172,7 +174,7 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
   session->update(request);
   if (session->core().empty()) {
     services.fetch_sessions.drop(*session);
-    co_return build_fetch_response(context, terms, FetchSession::kNoSession, {});
+    co_return build_fetch_response(services, context, terms, FetchSession::kNoSession, {});
   }
   if (!session->pay(services.memory)) {
     services.fetch_sessions.drop(*session);

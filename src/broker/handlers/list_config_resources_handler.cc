@@ -11,13 +11,13 @@
 namespace naru {
 namespace {
 
-using Answer = kafka::ListConfigResourcesResponse;
+using ConfigResourcesAnswer = kafka::ListConfigResourcesResponse;
 
 constexpr int8_t kAllTypes[] = {kTopicResource, kBrokerResource, kBrokerLoggerResource, kClientMetricsResource,
                                 kGroupResource};
 
 // Loggers and client metrics are types that Kafka has, with no resources here.
-void add_resources(const MetadataImage& image, int8_t type, Answer& response) {
+void add_resources(const MetadataImage& image, int8_t type, ConfigResourcesAnswer& response) {
   const auto add = [&](std::string name) {
     response.config_resources.push_back({.resource_name = std::move(name), .resource_type = type});
   };
@@ -37,7 +37,7 @@ Task<Response> handle_list_config_resources(const BrokerServices& services, cons
   kafka::ListConfigResourcesRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
-  Answer response;
+  ConfigResourcesAnswer response;
   if (!services.authorizer.authorize(context, Operation::describe_configs, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     co_return encode_reply(context, response);

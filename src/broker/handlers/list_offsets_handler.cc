@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "foundation/canary.h"
 #include "kafka_protocol/messages/list_offsets_request.h"
 #include "kafka_protocol/messages/list_offsets_response.h"
 
@@ -58,10 +59,11 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
     found.error_code = view.status.code();
     co_return;
   }
-  // After an election the high watermark may be lower than what clients have seen before; where the log begins is
-  // known all the same.
+  // After an election the high watermark may be lower than what clients have seen before, and so may be the start.
   const bool needs_end = wanted.timestamp >= 0 || wanted.timestamp == kLatest || wanted.timestamp == kMaxTimestamp;
-  if (needs_end && !view.high_watermark_known) {
+  const bool needs_start = wanted.timestamp == kEarliest || wanted.timestamp == kEarliestLocal;
+  const bool end_is_known = view.high_watermark_known || is_planted(Canary::latest_before_known);
+  if ((needs_end && !end_is_known) || (needs_start && view.told_start_offset == kNoOffset)) {
     found.error_code = context.version >= kFirstVersionWithOffsetNotAvailable ? ErrorCode::offset_not_available
                                                                               : ErrorCode::leader_not_available;
     co_return;
@@ -73,7 +75,7 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
       break;
     case kEarliest:
     case kEarliestLocal:
-      found.offset = view.log_start_offset;
+      found.offset = view.told_start_offset;
       found.leader_epoch = view.leader_epoch;
       break;
     case kLatestTiered:

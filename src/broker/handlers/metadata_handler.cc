@@ -16,7 +16,7 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWhereEmptyMeansNone = 1;
-constexpr int16_t kFirstVersionWithTopicIds = 10;
+constexpr int16_t kFirstMetadataWithIds = 10;
 
 using ResponseTopic = kafka::MetadataResponse::MetadataResponseTopic;
 using RequestTopic = kafka::MetadataRequest::MetadataRequestTopic;
@@ -119,7 +119,7 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   kafka::MetadataRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
   // A topic without a name needs an id; a name in a request by id is ignored.
-  if (request.topics && context.version >= kFirstVersionWithTopicIds &&
+  if (request.topics && context.version >= kFirstMetadataWithIds &&
       std::ranges::any_of(*request.topics, [](const auto& wanted) { return !wanted.name && !asks_by_id(wanted); })) {
     context.connection->ignore_further_input();
     co_return close_connection("Metadata names a topic neither by name nor by id");

@@ -8,6 +8,7 @@
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/naru_metadata_request.h"
 #include "kafka_protocol/messages/naru_metadata_response.h"
+#include "replication/cluster_contact.h"
 
 namespace naru {
 namespace {
@@ -27,6 +28,7 @@ Task<Response> handle_naru_metadata(const BrokerServices& services, const Reques
     response.error_code = ErrorCode::inconsistent_cluster_id;
     co_return encode_reply(context, response);
   }
+  services.contact.heard(services.clock.now());
   const auto deadline = services.clock.now() + Milliseconds(std::clamp(request.max_wait_ms, 0, kLongestWaitMs));
   const auto answer = co_await services.controller.feed().poll({request.controller_epoch, request.number}, deadline,
                                                                context.connection->gone());

@@ -13,9 +13,9 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithMemberEpochs = 9;
-constexpr int16_t kFirstVersionWithTopicIds = 10;
+constexpr int16_t kFirstOffsetCommitWithIds = 10;
 
-using RequestTopic = kafka::OffsetCommitRequest::OffsetCommitRequestTopic;
+using CommittedTopic = kafka::OffsetCommitRequest::OffsetCommitRequestTopic;
 
 struct Topic {
   ErrorCode error = ErrorCode::none;  // of all its partitions
@@ -23,8 +23,8 @@ struct Topic {
 };
 
 Topic find_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-                 const RequestTopic& wanted) {
-  const bool by_id = context.version >= kFirstVersionWithTopicIds;
+                 const CommittedTopic& wanted) {
+  const bool by_id = context.version >= kFirstOffsetCommitWithIds;
   const TopicMetadata* topic = by_id ? image.find_topic(wanted.topic_id) : image.find_topic(wanted.name);
   if (by_id && topic == nullptr) return {ErrorCode::unknown_topic_id};
   const std::string_view name = by_id ? std::string_view(topic->name) : wanted.name;
@@ -49,7 +49,7 @@ void sort_out(const BrokerServices& services, const RequestContext& context, con
   const MetadataImagePtr image = services.metadata.current();
   const ErrorCode group_error = group_access(services, context, Operation::read, request.group_id);
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
-  for (const RequestTopic& wanted : request.topics) {
+  for (const CommittedTopic& wanted : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = wanted.name;
     answered.topic_id = wanted.topic_id;

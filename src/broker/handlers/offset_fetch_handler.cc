@@ -14,11 +14,11 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithSeveralGroups = 8;
-constexpr int16_t kFirstVersionWithTopicIds = 10;
+constexpr int16_t kFirstOffsetFetchWithIds = 10;
 
 using RequestGroup = kafka::OffsetFetchRequest::OffsetFetchRequestGroup;
 using ResponseGroup = kafka::OffsetFetchResponse::OffsetFetchResponseGroup;
-using ResponseTopic = kafka::OffsetFetchResponse::OffsetFetchResponseTopics;
+using FetchedTopic = kafka::OffsetFetchResponse::OffsetFetchResponseTopics;
 using ResponsePartition = kafka::OffsetFetchResponse::OffsetFetchResponsePartitions;
 
 // Older versions ask for one group, in other fields.
@@ -66,7 +66,7 @@ struct Question {
 
 ErrorCode problem_with(const BrokerServices& services, const RequestContext& context, const TopicMetadata* topic,
                        std::string_view name) {
-  if (context.version >= kFirstVersionWithTopicIds && topic == nullptr) return ErrorCode::unknown_topic_id;
+  if (context.version >= kFirstOffsetFetchWithIds && topic == nullptr) return ErrorCode::unknown_topic_id;
   return services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)
              ? ErrorCode::none
              : ErrorCode::topic_authorization_failed;
@@ -83,10 +83,10 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
   question.fetch.partitions.emplace();
   std::set<std::pair<std::string_view, PartitionIndex>> asked;
   for (const auto& topic : *wanted.topics) {
-    ResponseTopic& answered = group.topics.emplace_back();
+    FetchedTopic& answered = group.topics.emplace_back();
     answered.name = topic.name;
     answered.topic_id = topic.topic_id;
-    const bool by_id = context.version >= kFirstVersionWithTopicIds;
+    const bool by_id = context.version >= kFirstOffsetFetchWithIds;
     const TopicMetadata* known = by_id ? image.find_topic(topic.topic_id) : image.find_topic(topic.name);
     const std::string_view name = known != nullptr ? std::string_view(known->name) : topic.name;
     const ErrorCode error = problem_with(services, context, known, name);
@@ -110,10 +110,10 @@ void fill_all(const BrokerServices& services, const RequestContext& context, con
     const std::string& name = fetched.partition.topic;
     if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) continue;
     const TopicMetadata* topic = image.find_topic(name);
-    if (context.version >= kFirstVersionWithTopicIds && topic == nullptr) continue;
+    if (context.version >= kFirstOffsetFetchWithIds && topic == nullptr) continue;
     if (!is_of_today(*fetched.committed, topic)) continue;
     if (group.topics.empty() || group.topics.back().name != name) {
-      ResponseTopic& answered = group.topics.emplace_back();
+      FetchedTopic& answered = group.topics.emplace_back();
       answered.name = name;
       if (topic != nullptr) answered.topic_id = topic->id;
     }
@@ -124,7 +124,7 @@ void fill_all(const BrokerServices& services, const RequestContext& context, con
 // A group's error belongs to the group, and in versions without such a field to each of its partitions.
 void fill_error(ErrorCode error, ResponseGroup& group) {
   group.error_code = error;
-  for (ResponseTopic& topic : group.topics) {
+  for (FetchedTopic& topic : group.topics) {
     for (ResponsePartition& partition : topic.partitions) partition = no_offset(partition.partition_index, error);
   }
 }
@@ -163,7 +163,7 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
 
 void fill_old_response(ResponseGroup group, kafka::OffsetFetchResponse& response) {
   response.error_code = group.error_code;
-  for (ResponseTopic& topic : group.topics) {
+  for (FetchedTopic& topic : group.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = std::move(topic.name);
     for (ResponsePartition& partition : topic.partitions) {

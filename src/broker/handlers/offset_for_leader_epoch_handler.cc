@@ -7,10 +7,10 @@
 namespace naru {
 namespace {
 
-using Wanted = kafka::OffsetForLeaderEpochRequest::OffsetForLeaderPartition;
-using Answer = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
+using WantedEpochEnd = kafka::OffsetForLeaderEpochRequest::OffsetForLeaderPartition;
+using EpochEndAnswer = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
 
-Task<void> look_up(HostedPartition hosted, Wanted wanted, Answer& answer) {
+Task<void> look_up(HostedPartition hosted, WantedEpochEnd wanted, EpochEndAnswer& answer) {
   if (!hosted) {
     answer.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
     co_return;
@@ -37,7 +37,7 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
     answered.topic = topic.topic;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);
     for (const auto& wanted : topic.partitions) {
-      Answer answer{.partition = wanted.partition};
+      EpochEndAnswer answer{.partition = wanted.partition};
       if (allowed) {
         co_await look_up(services.partitions.find(topic.topic, wanted.partition), wanted, answer);
       } else {

@@ -5,6 +5,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/leader_hints.h"
 #include "cluster_control/internal_topics.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
@@ -16,7 +17,7 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithZstd = 7;
-constexpr int16_t kFirstVersionWithTopicIds = 13;
+constexpr int16_t kFirstProduceWithIds = 13;
 
 std::optional<Acks> to_acks(int16_t wire) {
   switch (wire) {
@@ -106,9 +107,8 @@ Result<ValidatedBatch> validate(const BrokerServices& services, const Slot& slot
 }
 
 HostedPartition find_partition(const BrokerServices& services, const RequestContext& context, const Slot& slot) {
-  return context.version >= kFirstVersionWithTopicIds
-             ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
-             : services.partitions.find(slot.topic->name, slot.partition->index);
+  return context.version >= kFirstProduceWithIds ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
+                                                 : services.partitions.find(slot.topic->name, slot.partition->index);
 }
 
 // Starts the append of one slot, or says why not. Inlined, what it has on its stack would double the frame of the
@@ -117,8 +117,8 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
                                       Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index) {
   const HostedPartition hosted = find_partition(services, context, slot);
   if (!hosted) {
-    return hosted.why_missing(context.version >= kFirstVersionWithTopicIds ? ErrorCode::unknown_topic_id
-                                                                           : ErrorCode::unknown_topic_or_partition);
+    return hosted.why_missing(context.version >= kFirstProduceWithIds ? ErrorCode::unknown_topic_id
+                                                                      : ErrorCode::unknown_topic_or_partition);
   }
   if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic,
                                      hosted.partition->identity().topic)) {
@@ -140,8 +140,10 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
   return Status();
 }
 
-kafka::ProduceResponse build_response(const std::vector<Slot>& slots, const AppendGroup& group) {
+kafka::ProduceResponse build_response(const BrokerServices& services, const RequestContext& context,
+                                      const std::vector<Slot>& slots, const AppendGroup& group) {
   kafka::ProduceResponse response;
+  LeaderHints hints(services, context);
   const kafka::ProduceRequest::TopicProduceData* current = nullptr;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].topic != current) {
@@ -159,6 +161,9 @@ kafka::ProduceResponse build_response(const std::vector<Slot>& slots, const Appe
     partition.log_start_offset = result.log_start_offset;
     if (!result.status.ok()) {
       partition.base_offset = kNoOffset;
+      if (const auto hint = hints.hint(partition.error_code, current->name, current->topic_id, partition.index)) {
+        partition.current_leader = {.leader_id = hint->leader, .leader_epoch = hint->epoch};
+      }
       partition.error_message = result.status.message().empty() ? std::string(describe(result.status.code()).meaning)
                                                                 : result.status.message();
     }
@@ -167,6 +172,7 @@ kafka::ProduceResponse build_response(const std::vector<Slot>& slots, const Appe
           {.batch_index = *slots[i].rejected_record, .batch_index_error_message = result.status.message()});
     }
   }
+  hints.fill_endpoints(response.node_endpoints);
   return response;
 }
 
@@ -223,7 +229,7 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
     co_return answer_without_response(slots, *group);
   }
   co_await wait_for_acks(services, group, Milliseconds(std::max(request.timeout_ms, 0)));
-  co_return encode_reply(context, build_response(slots, *group));
+  co_return encode_reply(context, build_response(services, context, slots, *group));
 }
 
 }  // namespace naru

@@ -147,7 +147,7 @@ void SimulatedConnection::resume() {
 
 void SimulatedConnection::schedule_delivery(int to) {
   if (std::exchange(ends_[to].delivery_waits, true)) return;
-  after(network_.random_delay(), [self = shared_from_this(), to] {
+  after(network_.random_delay(ends_[1 - to].host, ends_[to].host), [self = shared_from_this(), to] {
     self->ends_[to].delivery_waits = false;
     self->deliver(to);
   });

@@ -38,6 +38,10 @@ void SimulatedFileSystem::crash(Unsynced unsynced) {
 void SimulatedFileSystem::kill() {
   state_->forget_process();
 }
+void SimulatedFileSystem::wipe() {
+  state_->forget_process();
+  state_->tree = NameTree();
+}
 void SimulatedFileSystem::die_after(uint64_t mutations) {
   state_->mutations_left = mutations;
 }

@@ -52,6 +52,8 @@ class SimulatedFileSystem final : public FileSystem {
   // --- Death -------------------------------------------------------------------------------------------------------
   void crash(Unsynced unsynced = Unsynced::mixed);
   void kill();
+  // Another disk, an empty one, is put in the place of this one while no process runs. Faults that are set stay.
+  void wipe();
   // Lets `mutations` more mutating calls succeed; the next one fails halfway, and from then on every call fails without
   // effect, until crash() or kill(). Running a scenario once to learn mutations(), then once for each number below it,
   // visits every crash point.

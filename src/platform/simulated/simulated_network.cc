@@ -122,6 +122,16 @@ void SimulatedNetwork::half_close(Stream& stream) {
   dynamic_cast<SimulatedStream&>(stream).half_close();
 }
 
+void SimulatedNetwork::slow_down(const std::string& from, const std::string& to, Duration delay_max) {
+  slow_.insert_or_assign({from, to}, delay_max);
+}
+
+Duration SimulatedNetwork::random_delay(const std::string& from, const std::string& to) {
+  if (slow_.empty()) return random_delay();
+  const auto slow = slow_.find({from, to});
+  return random_between(options.delay_min, slow == slow_.end() ? options.delay_max : slow->second);
+}
+
 Duration SimulatedNetwork::random_between(Duration from, Duration to) {
   const auto range = static_cast<uint64_t>(std::max<int64_t>((to - from).count(), 0));
   return from + Duration(static_cast<int64_t>(random_.below(range + 1)));

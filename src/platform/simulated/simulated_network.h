@@ -54,6 +54,9 @@ class SimulatedNetwork {
   void block(const std::string& from, const std::string& to);
   void unblock(const std::string& from, const std::string& to);
   void unblock_all();
+  // Bytes take up to so long in this direction; until heal_slow_links().
+  void slow_down(const std::string& from, const std::string& to, Duration delay_max);
+  void heal_slow_links() { slow_.clear(); }
   bool is_blocked(const std::string& from, const std::string& to) const { return blocked_.contains({from, to}); }
 
   // Breaks connections; each side learns it at its own random moment.
@@ -67,6 +70,7 @@ class SimulatedNetwork {
 
   SimulatedEventQueue& queue() { return queue_; }
   Random& random() { return random_; }
+  Duration random_delay(const std::string& from, const std::string& to);
   Duration random_delay() { return random_between(options.delay_min, options.delay_max); }
   Duration random_between(Duration from, Duration to);
 
@@ -83,6 +87,7 @@ class SimulatedNetwork {
   Random& random_;
   std::map<std::pair<std::string, uint16_t>, std::shared_ptr<ListenerState>> listeners_;
   std::set<std::pair<std::string, std::string>> blocked_;
+  std::map<std::pair<std::string, std::string>, Duration> slow_;  // the longest delay
   std::vector<std::weak_ptr<SimulatedConnection>> connections_;
   uint16_t next_port_ = 40'000;
 };

@@ -1,0 +1,25 @@
+// Committed offsets: storing, reading, removing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "consumer_groups/classic/classic_group.h"
+#include "consumer_groups/consumer_protocol/consumer_group.h"
+#include "consumer_groups/group_messages.h"
+#include "consumer_groups/group_step.h"
+
+namespace naru {
+
+// Whether the group may commit at all has been decided.
+CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step);
+FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& store);
+// `group` is null where there are only offsets.
+DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
+                                   const ConsumerGroup* consumer, GroupStep& step);
+// What was committed for another topic of the same name stays.
+void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step);
+void remove_all_offsets(std::string_view group_id, GroupStep& step);
+
+}  // namespace naru

@@ -1,0 +1,157 @@
+#include "simulation/broker_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "broker/hosted_partitions.h"
+#include "cluster_control/controller_office.h"
+#include "platform/simulated/trace_hash.h"
+#include "record_format/decompressor.h"
+#include "record_format/record_batch.h"
+#include "record_format/record_reader.h"
+
+namespace naru::simulation {
+namespace {
+
+constexpr uint32_t kBytesPerRead = 1 << 20;
+constexpr size_t kDecompressedMax = 1 << 20;
+
+uint64_t hash_of(const RecordView& record, LeaderEpoch epoch) {
+  TraceHash hash;
+  hash.mix(static_cast<uint64_t>(epoch.value()));
+  hash.mix(static_cast<uint64_t>(record.timestamp));
+  for (const auto& part : {record.key, record.value}) {
+    hash.mix(part.has_value() ? 1 : 0);
+    hash.mix(part.value_or(BytesView()));
+  }
+  return hash.value();
+}
+
+}  // namespace
+
+struct BrokerWatch::Replica {
+  BrokerId broker;
+  Offset start;
+  Offset end;  // of what is committed, as far as this one knows
+  Contents records;
+};
+
+void BrokerWatch::violated(std::string sentence) {
+  if (!violation_) violation_ = std::move(sentence);
+}
+
+Task<void> BrokerWatch::look() {
+  for (const auto& broker : cluster_.brokers()) {
+    if (!broker->running()) continue;
+    const ControllerView controller = broker->broker().controller();
+    if (controller.here) {
+      const auto [known, first] = controllers_.try_emplace(controller.epoch, broker->id());
+      if (!first && known->second != broker->id()) {
+        violated(fmt::format("brokers {} and {} are both the controller of epoch {}", known->second, broker->id(),
+                             controller.epoch));
+      }
+    }
+    for (const auto& partition : broker->broker().partitions().all()) co_await look_at(partition, broker->id());
+  }
+}
+
+Task<void> BrokerWatch::look_at(std::shared_ptr<Partition> partition, BrokerId broker) {
+  const PartitionIdentity& identity = partition->identity();
+  const TopicMetadata* topic = store_.image().find_topic(identity.topic_id);
+  const PartitionState* state = topic == nullptr ? nullptr : topic->partition(identity.index);
+  const PartitionView view = co_await partition->look(kNoLeaderEpoch);
+  if (view.status.ok()) look_at_leader(identity, view, state, broker);
+  if (state == nullptr || std::ranges::find(state->isr, broker) == state->isr.end()) co_return;
+  if (!atlas_.is_settled(broker)) co_return;  // the controller has yet to see what it may have lost
+  look_at_member(identity, co_await partition->follower_position(), broker);
+}
+
+void BrokerWatch::look_at_leader(const PartitionIdentity& identity, const PartitionView& view,
+                                 const PartitionState* state, BrokerId broker) {
+  const auto [known, first] = leaders_.try_emplace({identity.topic_id, identity.index, view.leader_epoch}, broker);
+  if (!first && known->second != broker) {
+    violated(fmt::format("{}: brokers {} and {} both lead in epoch {}", identity.to_string(), known->second, broker,
+                         view.leader_epoch));
+  }
+  if (store_.leader_of(identity.topic_id, identity.index, view.leader_epoch) != broker) {
+    violated(fmt::format("{}: broker {} leads in epoch {} and was not elected", identity.to_string(), broker,
+                         view.leader_epoch));
+  }
+  if (state == nullptr || state->leader_epoch != view.leader_epoch || !view.high_watermark_known) return;
+  const Offset promised = history_.promised_end({identity.topic, identity.index});
+  if (view.high_watermark < promised) {
+    violated(fmt::format("{}: records below {} are acknowledged, and leader {} of epoch {} knows of those below {}",
+                         identity.to_string(), promised, broker, view.leader_epoch, view.high_watermark));
+  }
+}
+
+// One that is offline says nothing.
+void BrokerWatch::look_at_member(const PartitionIdentity& identity, const FollowerPosition& position, BrokerId broker) {
+  if (!position.status.ok() && position.status != ErrorCode::not_leader_or_follower) return;
+  const Offset promised = history_.promised_end({identity.topic, identity.index});
+  const Offset has = position.flush_counts ? position.flushed_end : position.offset;
+  if (has >= promised) return;
+  violated(fmt::format("{}: records below {} are acknowledged, and broker {}, which is in sync, has {} those below {}",
+                       identity.to_string(), promised, broker, position.flush_counts ? "synced" : "stored", has));
+}
+
+// --- Replicas --------------------------------------------------------------------------------------------------------
+
+Task<void> BrokerWatch::compare_replicas() {
+  std::map<std::pair<Uuid, PartitionIndex>, Replica> first_of;
+  for (const auto& broker : cluster_.brokers()) {
+    for (const auto& partition : broker->broker().partitions().all()) {
+      const PartitionIdentity identity = partition->identity();
+      std::optional<Replica> replica = co_await read(partition, broker->id());
+      if (!replica) continue;
+      const auto [known, first] = first_of.try_emplace({identity.topic_id, identity.index}, std::move(*replica));
+      if (!first) compare(identity.to_string(), known->second, *replica);
+    }
+  }
+}
+
+Task<std::optional<BrokerWatch::Replica>> BrokerWatch::read(std::shared_ptr<Partition> partition, BrokerId broker) {
+  auto read = co_await partition->with_log([broker](const LogAccess& access) -> Result<Replica> {
+    Replica replica{.broker = broker, .start = access.log.start_offset(), .end = access.high_watermark, .records = {}};
+    Bytes buffer;
+    for (Offset from = replica.start; from < replica.end;) {
+      NARU_TRY_ASSIGN(const LogSlice slice, access.log.read(from, replica.end, kBytesPerRead, true));
+      if (slice.empty()) break;
+      buffer.resize(slice.bytes);
+      NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(slice.position, buffer));
+      for (BytesView rest = BytesView(buffer).first(got); !rest.empty();) {
+        NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(rest));
+        NARU_TRY_ASSIGN(RecordReader records, open_records(header, rest.first(header.total_size),
+                                                           Decompressor::of_this_thread(), kDecompressedMax));
+        for (RecordView record; records.next(record);) {
+          replica.records.emplace(record.offset, hash_of(record, header.leader_epoch));
+        }
+        rest = rest.subspan(header.total_size);
+      }
+      from = slice.next_offset;
+    }
+    return replica;
+  });
+  if (read) co_return std::move(*read);
+  // A disk that destroyed what it had promised may leave a log that is not served.
+  if (read.error() != ErrorCode::log_offline) {
+    violated(fmt::format("{} on broker {}: {}", partition->identity().to_string(), broker, read.error().to_string()));
+  }
+  co_return std::nullopt;
+}
+
+// Compaction and retention are each replica's own, so one may have what another has not; but never something else.
+void BrokerWatch::compare(const std::string& name, const Replica& one, const Replica& other) {
+  const Offset end = std::min(one.end, other.end);
+  for (const auto& [offset, hash] : one.records) {
+    if (offset >= end) break;
+    const auto same = other.records.find(offset);
+    if (same == other.records.end() || same->second == hash) continue;
+    return violated(
+        fmt::format("{} at {}: brokers {} and {} have different records", name, offset, one.broker, other.broker));
+  }
+}
+
+}  // namespace naru::simulation

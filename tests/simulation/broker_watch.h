@@ -1,0 +1,54 @@
+// Looks into running brokers: what each believes to be, and whether those beliefs go together and with what clients
+// were promised.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "async/task.h"
+#include "replication/partition.h"
+#include "simulation/fault_atlas.h"
+#include "simulation/history.h"
+#include "simulation/simulated_cluster.h"
+#include "simulation/store_watch.h"
+
+namespace naru::simulation {
+
+class BrokerWatch {
+ public:
+  BrokerWatch(SimulatedCluster& cluster, const StoreWatch& store, const FaultAtlas& atlas, const History& history)
+      : cluster_(cluster), store_(store), atlas_(atlas), history_(history) {}
+
+  // At most one controller in an epoch, at most one leader of a partition in an epoch, and that is the elected one; a
+  // leader of the newest epoch has everything that was acknowledged as soon as it knows its high watermark; and so has
+  // every member of the in-sync set, synced where acknowledgements wait for that.
+  Task<void> look();
+  // When all replicas are in sync and nobody writes: what they have in common is the same in all of them.
+  Task<void> compare_replicas();
+
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  struct Replica;
+  using Contents = std::map<Offset, uint64_t>;  // a hash of each record
+
+  Task<void> look_at(std::shared_ptr<Partition> partition, BrokerId broker);
+  void look_at_leader(const PartitionIdentity& identity, const PartitionView& view, const PartitionState* state,
+                      BrokerId broker);
+  void look_at_member(const PartitionIdentity& identity, const FollowerPosition& position, BrokerId broker);
+  Task<std::optional<Replica>> read(std::shared_ptr<Partition> partition, BrokerId broker);
+  void compare(const std::string& name, const Replica& one, const Replica& other);
+  void violated(std::string sentence);
+
+  SimulatedCluster& cluster_;
+  const StoreWatch& store_;
+  const FaultAtlas& atlas_;
+  const History& history_;
+  std::map<int32_t, BrokerId> controllers_;
+  std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, BrokerId> leaders_;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace naru::simulation

@@ -1,0 +1,46 @@
+// Which broker may lose what it has, now: faults must leave one copy of everything that was promised, else what the
+// checkers find proves nothing.
+//
+// Everything that is committed is on every member of the in-sync set that the coordination store holds. So a broker
+// may lose its data while each of those sets that it is in has another member that runs and has lost nothing since the
+// controller has looked at it last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "simulation/simulated_cluster.h"
+#include "simulation/store_watch.h"
+
+namespace naru::simulation {
+
+class FaultAtlas {
+ public:
+  FaultAtlas(SimulatedCluster& cluster, const StoreWatch& store) : cluster_(cluster), store_(store) {}
+
+  // Everything, or with the loose rule what was not synced.
+  bool may_lose_data(BrokerId id) const;
+  // Of any partition with other members.
+  bool is_in_sync(BrokerId id) const;
+  // The loose rule: after two unclean ends the controller cannot tell who has lost something.
+  bool may_end_uncleanly() const;
+
+  // The controller has acted on what happened to it.
+  bool is_settled(BrokerId id) const;
+
+  enum class End : uint8_t { unclean, lossy };
+  void ended(BrokerId id, End end);
+
+ private:
+  struct Ended {
+    int64_t epoch = -1;  // of its registration at that time
+    End end = End::unclean;
+  };
+  bool is_trustworthy(BrokerId id) const;
+
+  SimulatedCluster& cluster_;
+  const StoreWatch& store_;
+  std::map<BrokerId, Ended> ended_;
+};
+
+}  // namespace naru::simulation

@@ -1,0 +1,40 @@
+// Looks at every change of the coordination service's contents: elections and changes of in-sync sets are decided
+// there, so what must never happen to them shows there at once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "cluster_control/metadata_image.h"
+#include "coordination_store/store_state.h"
+
+namespace naru::simulation {
+
+class StoreWatch {
+ public:
+  // After each change. Unclean elections are not allowed in the runs that it watches.
+  void look(const StoreState& state);
+
+  // What the contents say now.
+  const MetadataImage& image() const { return *image_; }
+  // Who was elected in an epoch; kNoBroker: nobody, or there was no such epoch.
+  BrokerId leader_of(const Uuid& topic_id, PartitionIndex index, LeaderEpoch epoch) const;
+
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  void look_at_controller(const ClusterMetadata& before, const ClusterMetadata& now);
+  void look_at_topic(const TopicMetadata* before, const TopicMetadata& now);
+  void look_at_partition(const std::string& name, const PartitionState& before, const PartitionState& now);
+  void violated(std::string sentence);
+
+  MetadataImagePtr image_ = std::make_shared<const MetadataImage>();
+  std::map<std::string, KeyVersion> versions_;
+  std::map<int32_t, Uuid> controllers_;  // by controller epoch
+  std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, BrokerId> leaders_;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace naru::simulation
