@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from servers import ROOT
@@ -101,18 +102,25 @@ class NaruCluster:
 
 
 class LogWatch:
-    """When a text comes up in a log."""
+    """When a text comes up in a log, from now on. Looks in a thread of its own: the others wait for answers."""
 
     def __init__(self, path, text):
-        self.file, self.text, self.tail, self.seen_at = open(path, "rb"), text.encode(), b"", None
+        self.file, self.text, self.seen_at = open(path, "rb"), text.encode(), None
         self.file.seek(0, os.SEEK_END)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
 
     def look(self):
-        self.tail = self.tail[-len(self.text):] + self.file.read()
-        if self.seen_at is None and self.text in self.tail:
-            self.seen_at = time.monotonic()
+        tail = b""
+        while self.seen_at is None and not self.stop.wait(0.002):
+            tail = tail[-len(self.text):] + self.file.read()
+            if self.text in tail:
+                self.seen_at = time.monotonic()
 
     def close(self):
+        self.stop.set()
+        self.thread.join()
         self.file.close()
 
 
@@ -140,13 +148,10 @@ class Failover:
             while len(self.accepted) < len(self.partitions):
                 if time.monotonic() > killed + PATIENCE_S:
                     raise RuntimeError(f"no writes after the kill of {victim.name}; logs: {cluster.home}")
-                for watch in [expiry, *claims]:
-                    watch.look()
                 for connection in connections:
                     self.try_to_write(connection)
                 time.sleep(0.002)
-            for watch in [expiry, *claims]:
-                watch.look()
+            expiry.thread.join(PATIENCE_S)
         self.detected = expiry.seen_at - killed
         claimed = [watch.seen_at - killed for watch in claims if watch.seen_at]
         self.controller = min(claimed) if was_controller and claimed else None
