@@ -223,7 +223,7 @@ TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {
 
 TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew) {
   for (const int number : {1, 2}) add_partition(number);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   ASSERT_TRUE(acknowledged(1));
   world.run_for(2s);
   ASSERT_EQ(full_requests, 1);
@@ -250,7 +250,7 @@ TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
 
 TEST_F(FollowingBroker, TheLeaderHearsSoonOfASyncThatWasSlow) {
   add_partition(1);
-  fetchers.follow(list);
+  fetchers.follow({.changed = list, .dropped = {}});
   ASSERT_TRUE(acknowledged(1));
   follower.set_sync_time(3s);
   ASSERT_TRUE(acknowledged(1));
