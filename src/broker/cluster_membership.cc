@@ -10,9 +10,6 @@ namespace {
 constexpr Duration kJoinPatience = 60s;
 constexpr Duration kHandOverPatience = 10s;
 constexpr Duration kHandOverLook = 20ms;
-// For partitions whose in-sync sets are to change. What the controller refused or did not answer is asked again then,
-// also if the partition is idle and no fetch looks at it.
-constexpr Duration kUnsettledCheckInterval = 1s;
 
 }  // namespace
 
@@ -65,16 +62,10 @@ void ClusterMembership::follow(MetadataImagePtr image) {
 Task<void> ClusterMembership::check_followers_from_time_to_time() {
   const CancelToken stopped = background_.token();
   const Duration interval = parts_.config.replication.lag_time_max / 2;
-  MonotonicTime all_due = parts_.seams.clock.now() + interval;
   for (;;) {
-    const MonotonicTime next = std::min(parts_.seams.clock.now() + kUnsettledCheckInterval, all_due);
-    const Status slept = co_await sleep_until(parts_.seams.scheduler, next, stopped);
+    const Status slept = co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + interval, stopped);
     if (!slept.ok()) co_return;
-    const bool all = parts_.seams.clock.now() >= all_due;
-    if (all) all_due = parts_.seams.clock.now() + interval;
-    for (const auto& partition : parts_.hosted.all()) {
-      if (all || partition->unsettled()) partition->check_followers();
-    }
+    for (const auto& partition : parts_.hosted.all()) partition->check_followers();
   }
 }
 

@@ -247,8 +247,6 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Of a leader: replicas are missing in the in-sync set; fewer are left than min.insync.replicas.
   bool under_replicated() const { return told_under_replicated_.load(std::memory_order_relaxed); }
   bool under_min_isr() const { return told_under_min_isr_.load(std::memory_order_relaxed); }
-  // Of a leader: the in-sync set is incomplete, or is to be changed: check_followers() should come soon.
-  bool unsettled() const { return told_unsettled_.load(std::memory_order_relaxed); }
 
   // --- For maintenance: partition_maintenance.h. ---------------------------------------------------------------------
   // co_await partition->with_log(function): the function gets a LogAccess inside the strand and returns a Result,
@@ -412,7 +410,6 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   std::atomic<bool> told_leader_{false};
   std::atomic<bool> told_under_replicated_{false};
   std::atomic<bool> told_under_min_isr_{false};
-  std::atomic<bool> told_unsettled_{false};
   std::atomic<int32_t> told_isr_size_{0};
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
   CancelSource maintenance_cancel_;

@@ -76,8 +76,6 @@ class PartitionLeader {
   // A member of the in-sync set has not fetched since then.
   bool misses_fetches_since(MonotonicTime moment) const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
-  // The in-sync set is complete and nobody was asked to change it.
-  bool is_settled() const { return !under_replicated() && !proposed_; }
 
   void set_rules(const LeaderRules& rules);
   // A newer assignment of the same leader epoch.

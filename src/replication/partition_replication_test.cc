@@ -49,35 +49,6 @@ TEST_F(ReplicatedPartition, AcksAllWaitsUntilEveryInSyncReplicaHasSyncedAndAllHo
   EXPECT_EQ(at(2).partition->log().latest_epoch(), LeaderEpoch(1));
 }
 
-TEST_F(ReplicatedPartition, AnIdleLeaderIsUnsettledUntilItsInSyncSetIsComplete) {
-  open();
-  EXPECT_FALSE(at(1).partition->unsettled());
-  assign(1, {1, 2}, false);
-  EXPECT_TRUE(at(1).partition->unsettled());
-  EXPECT_FALSE(at(2).partition->unsettled()) << "not its leader";
-  fetch(3);
-  ASSERT_EQ(proposals.sent.size(), 1u);
-  at(1).partition->proposal_answered(proposals.sent[0], {.verdict = IsrAnswer::Verdict::refused});
-  world.run_for(2s);
-  EXPECT_TRUE(at(1).partition->unsettled());
-  at(1).partition->check_followers();
-  ASSERT_EQ(proposals.sent.size(), 2u) << "without a fetch";
-  at(1).partition->proposal_answered(proposals.sent[1], {.verdict = IsrAnswer::Verdict::committed,
-                                                         .partition_epoch = partition_epoch + 1,
-                                                         .isr = {BrokerId(1), BrokerId(2), BrokerId(3)}});
-  EXPECT_FALSE(at(1).partition->unsettled());
-}
-
-TEST_F(ReplicatedPartition, ALeaderIsUnsettledWhileItAsksForAnotherInSyncSet) {
-  open();
-  send(1, 0);
-  world.run_for(60s);
-  EXPECT_FALSE(at(1).partition->unsettled());
-  at(1).partition->check_followers();
-  ASSERT_EQ(proposals.sent.size(), 1u) << "without those that lag";
-  EXPECT_TRUE(at(1).partition->unsettled());
-}
-
 TEST_F(ReplicatedPartition, TheLooseRuleWaitsForNoSync) {
   open({{"flush.messages", "1000000"}});
   const Answer answer = send(1, 0);

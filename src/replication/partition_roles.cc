@@ -76,7 +76,6 @@ void Partition::publish_role() {
   told_leader_.store(leader_.has_value(), std::memory_order_relaxed);
   told_under_replicated_.store(leader_ && leader_->under_replicated(), std::memory_order_relaxed);
   told_under_min_isr_.store(leader_ && !leader_->enough_replicas(), std::memory_order_relaxed);
-  told_unsettled_.store(leader_ && !leader_->is_settled(), std::memory_order_relaxed);
   told_isr_size_.store(leader_ ? static_cast<int32_t>(leader_->in_sync().size()) : 0, std::memory_order_relaxed);
 }
 
@@ -114,7 +113,6 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
 
 void Partition::propose(const std::optional<IsrProposal>& proposal) {
   if (!proposal) return;
-  publish_role();
   std::string members;
   for (const auto& member : proposal->isr) members += fmt::format("{}{}", members.empty() ? "" : ", ", member.id);
   log_debug("partition", "{}: asks for the in-sync set {}", identity_.to_string(), members);
