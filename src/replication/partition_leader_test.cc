@@ -212,6 +212,16 @@ TEST(PartitionLeader, AFollowerThatBeginsEarlierThanTheLeaderDoesNotJoin) {
   EXPECT_EQ(leader.common_start(), Offset(6)) << "the controller may have agreed already";
 }
 
+// Its high watermark may be an old one then, and what an earlier leader has promised is above it.
+TEST(PartitionLeader, AFollowerOfANewLeaderHasToHaveSyncedUpToTheStartOfTheEpoch) {
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2)}, {.log_end = Offset(10), .synced_end = Offset(10)});
+  ASSERT_EQ(leader.high_watermark(), Offset(0));
+  ASSERT_TRUE(leader.follower_fetched(BrokerId(3), 7, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart));
+  EXPECT_FALSE(leader.maybe_expand(kStart));
+  ASSERT_TRUE(fetched(leader, 3, 10));
+  EXPECT_TRUE(leader.maybe_expand(kStart));
+}
+
 TEST(PartitionLeader, AFollowerJoinsWhenItHasSyncedUpToTheHighWatermarkAndTheStartOfTheEpoch) {
   auto leader = leader_of(kStrict, {kSelf}, {.log_end = Offset(10), .synced_end = Offset(10)});
   leader.follower_fetched(BrokerId(2), 7, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart);

@@ -70,9 +70,13 @@ Task<void> BrokerWatch::look_at(std::shared_ptr<Partition> partition, BrokerId b
 
 void BrokerWatch::look_at_leader(const PartitionIdentity& identity, const PartitionView& view,
                                  const PartitionState* state, BrokerId broker) {
-  const auto [known, first] = leaders_.try_emplace({identity.topic_id, identity.index, view.leader_epoch}, broker);
-  if (!first && known->second != broker) {
-    violated(fmt::format("{}: brokers {} and {} both lead in epoch {}", identity.to_string(), known->second, broker,
+  const Leader leader{.broker = broker, .unclean_ends = atlas_.times_ended(broker)};
+  const auto [known, first] = leaders_.try_emplace({identity.topic_id, identity.index, view.leader_epoch}, leader);
+  if (!first && known->second.broker != broker) {
+    violated(fmt::format("{}: brokers {} and {} both lead in epoch {}", identity.to_string(), known->second.broker,
+                         broker, view.leader_epoch));
+  } else if (!first && known->second.unclean_ends != leader.unclean_ends) {
+    violated(fmt::format("{}: broker {} goes on in epoch {}, although it was killed", identity.to_string(), broker,
                          view.leader_epoch));
   }
   if (store_.leader_of(identity.topic_id, identity.index, view.leader_epoch) != broker) {

@@ -21,7 +21,8 @@ class BrokerWatch {
   BrokerWatch(SimulatedCluster& cluster, const StoreWatch& store, const FaultAtlas& atlas, const History& history)
       : cluster_(cluster), store_(store), atlas_(atlas), history_(history) {}
 
-  // At most one controller in an epoch, at most one leader of a partition in an epoch, and that is the elected one; a
+  // At most one controller in an epoch, at most one leader of a partition in an epoch, which is the elected one, and
+  // leads in another one after it was killed: others may have seen more of its log than is left of it; a
   // leader of the newest epoch has everything that was acknowledged as soon as it knows its high watermark; and so has
   // every member of the in-sync set, synced where acknowledgements wait for that.
   Task<void> look();
@@ -47,7 +48,11 @@ class BrokerWatch {
   const FaultAtlas& atlas_;
   const History& history_;
   std::map<int32_t, BrokerId> controllers_;
-  std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, BrokerId> leaders_;
+  struct Leader {
+    BrokerId broker;
+    int unclean_ends = 0;  // before it led
+  };
+  std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, Leader> leaders_;
   std::optional<std::string> violation_;
 };
 

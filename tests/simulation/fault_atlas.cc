@@ -42,10 +42,16 @@ bool FaultAtlas::may_end_uncleanly() const {
       ended_, [this](const auto& entry) { return entry.second.end == End::lossy && !is_settled(entry.first); });
 }
 
+int FaultAtlas::times_ended(BrokerId id) const {
+  const auto ended = ended_.find(id);
+  return ended == ended_.end() ? 0 : ended->second.times;
+}
+
 void FaultAtlas::ended(BrokerId id, End end) {
   const BrokerMetadata* registered = store_.image().find_broker(id);
   const auto known = store_.image().known_brokers().find(id);
   Ended& noted = ended_[id];
+  ++noted.times;
   // A loss that the controller has not acted on yet is still one.
   const bool still_lossy = noted.end == End::lossy && !is_settled(id);
   noted.end = still_lossy ? End::lossy : end;

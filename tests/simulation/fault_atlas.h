@@ -30,11 +30,14 @@ class FaultAtlas {
 
   enum class End : uint8_t { unclean, lossy };
   void ended(BrokerId id, End end);
+  // How often that has happened.
+  int times_ended(BrokerId id) const;
 
  private:
   struct Ended {
     int64_t epoch = -1;  // of its registration at that time
     End end = End::unclean;
+    int times = 0;
   };
   bool is_trustworthy(BrokerId id) const;
 

@@ -76,13 +76,13 @@ void History::high_watermark(const PartitionName& partition, Offset floor_when_a
   log.high_watermark = std::max(log.high_watermark, offset);
 }
 
-void History::high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked,
+void History::high_watermark(const PartitionName& partition, const Leadership& leader, Offset floor_when_asked,
                              Offset offset) {
   if (offset < floor_when_asked) {
-    violated(fmt::format("{}: the high watermark of leader epoch {} went back from {} to {}", name_of(partition), epoch,
-                         floor_when_asked, offset));
+    violated(fmt::format("{}: the high watermark of leader epoch {} went back from {} to {}", name_of(partition),
+                         leader.epoch, floor_when_asked, offset));
   }
-  Offset& highest = logs_[partition].of_epochs[epoch];
+  Offset& highest = logs_[partition].of_leaders[leader];
   highest = std::max(highest, offset);
 }
 

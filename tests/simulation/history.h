@@ -48,12 +48,18 @@ class History {
   // less.
   Offset high_watermark_floor(const PartitionName& partition) { return logs_[partition].high_watermark; }
   void high_watermark(const PartitionName& partition, Offset floor_when_asked, Offset offset);
-  // The same for what a leader says beside records: after an election it may begin with less than the one before has
-  // told, and then it has to say that it does not know wherever that would matter.
-  Offset high_watermark_floor(const PartitionName& partition, LeaderEpoch epoch) {
-    return logs_[partition].of_epochs[epoch];
+  // The same for what a leader says beside records: after an election or a restart it may begin with less than was told
+  // before, and then it has to say that it does not know wherever that would matter. So it is the same leader's only
+  // over one connection.
+  struct Leadership {
+    LeaderEpoch epoch;
+    uint64_t connection = 0;
+    auto operator<=>(const Leadership&) const = default;
+  };
+  Offset high_watermark_floor(const PartitionName& partition, const Leadership& leader) {
+    return logs_[partition].of_leaders[leader];
   }
-  void high_watermark(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
+  void high_watermark(const PartitionName& partition, const Leadership& leader, Offset floor_when_asked, Offset offset);
 
   // The same for the start of a log, which nothing may take back.
   // The highest start that a leader of this epoch or an earlier one has told: one that was replaced and does not know
@@ -77,7 +83,7 @@ class History {
     std::map<Offset, std::string> promised;
     std::map<Offset, std::string> observed;
     Offset high_watermark{0};
-    std::map<LeaderEpoch, Offset> of_epochs;  // high watermarks
+    std::map<Leadership, Offset> of_leaders;  // high watermarks
   };
   struct Origin {
     PartitionName partition;

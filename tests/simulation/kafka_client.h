@@ -51,6 +51,8 @@ class KafkaClient final : public StreamObserver, public std::enable_shared_from_
   void write(Bytes bytes);
 
   const Endpoint& address() const { return address_; }  // as it was asked for
+  // No other connection has it.
+  uint64_t number() const { return number_; }
   bool broken() const { return broken_; }
   void close();
 
@@ -61,7 +63,10 @@ class KafkaClient final : public StreamObserver, public std::enable_shared_from_
   void flush();
   void fail_all(const Status& status);
 
+  static inline uint64_t next_number_ = 0;
+
   Seams seams_;
+  const uint64_t number_ = next_number_++;
   const Endpoint address_;
   std::unique_ptr<Stream> stream_;
   FrameReader frames_{100 << 20};

@@ -312,6 +312,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
       .max_wait_ms = static_cast<int32_t>(seams_.random.below(500)), .min_bytes = 1, .max_bytes = 1 << 20};
   request.topics.push_back({.topic = partition.first});
   const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
+  const History::Leadership leadership{.epoch = epoch, .connection = client->number()};
   request.topics.back().partitions.push_back(
       {.partition = partition.second,
        .current_leader_epoch = epoch,
@@ -320,7 +321,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   const uint64_t cuts = power_cuts_;
   const bool alone = plan_.brokers == 1;
   const Offset floor =
-      alone ? history_.high_watermark_floor(partition) : history_.high_watermark_floor(partition, epoch);
+      alone ? history_.high_watermark_floor(partition) : history_.high_watermark_floor(partition, leadership);
   const Offset start_floor = history_.log_start_floor(partition, epoch);
   const auto response = co_await client->call<kafka::FetchResponse>(request, kFetchVersion, kCallTimeout);
   if (!response) co_return failure(response.error());
@@ -342,7 +343,7 @@ Task<Result<int>> Workload::fetch_once(Client client, PartitionName partition, O
   if (alone) {
     history_.high_watermark(partition, floor, result.high_watermark);
   } else {
-    history_.high_watermark(partition, epoch, floor, result.high_watermark);
+    history_.high_watermark(partition, leadership, floor, result.high_watermark);
   }
   take_records(partition, result.records.bytes(), position, content);
   // A new leader may not know yet that what this reader has seen is committed.
