@@ -11,6 +11,8 @@ EpochEnd end_of_epoch_in(const EpochsOfLog& leader, LeaderEpoch epoch) {
 
 std::optional<EpochEnd> divergence(const EpochsOfLog& leader, Offset offset, LeaderEpoch last_epoch) {
   if (last_epoch == kNoLeaderEpoch) return std::nullopt;
+  const auto& starts = leader.epochs.starts();
+  if (!starts.empty() && last_epoch < starts.front().epoch) return EpochEnd{kNoLeaderEpoch, Offset(0)};
   const EpochEnd end = end_of_epoch_in(leader, last_epoch);
   if (end.epoch == last_epoch && end.end_offset >= offset) return std::nullopt;
   return end;

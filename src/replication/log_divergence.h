@@ -24,7 +24,9 @@ struct EpochsOfLog {
 EpochEnd end_of_epoch_in(const EpochsOfLog& leader, LeaderEpoch epoch);
 
 // A fetch at `offset`, behind a batch of `last_epoch` (-1: behind nothing): what the follower has to be told if its log
-// is another one than the leader's.
+// is another one than the leader's. An epoch before all that the leader's log has tells nothing: its first one may have
+// begun earlier, in records that are deleted by now, and the follower may have others there. Then they have nothing in
+// common; else, it could keep producers of records that never were.
 std::optional<EpochEnd> divergence(const EpochsOfLog& leader, Offset offset, LeaderEpoch last_epoch);
 
 // The follower's side: where to cut its log back to. Its end, if what the leader says makes no sense.

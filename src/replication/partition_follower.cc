@@ -17,16 +17,21 @@ FollowerDecision out_of_range(const LeaderAnswer& answer, Offset log_start, Offs
   return {.action = Decision::wait, .why = "the leader's log does not hold the end of this one, and its epochs agree"};
 }
 
+// Nothing of this log is in the leader's.
+FollowerDecision begin_anew(const LeaderAnswer& answer) {
+  if (answer.log_start < Offset(0)) return {.action = Decision::wait};
+  return {.action = Decision::restart, .offset = answer.log_start};
+}
+
 FollowerDecision diverges(const LeaderAnswer& answer, Offset log_start, const EpochsOfLog& log) {
+  if (answer.diverging.epoch == kNoLeaderEpoch) return begin_anew(answer);
   const Offset point = truncation_point(log, answer.diverging);
   // An empty log still names the epoch of what was deleted from it last.
   if (point >= log.end && log_start < log.end) {
     return {.action = Decision::wait, .why = "the leader says that the logs differ, but not where"};
   }
   if (point >= log_start && log_start < log.end) return {.action = Decision::truncate, .offset = point};
-  // Nothing of this log is in the leader's.
-  if (answer.log_start < Offset(0)) return {.action = Decision::wait};
-  return {.action = Decision::restart, .offset = answer.log_start};
+  return begin_anew(answer);
 }
 
 }  // namespace

@@ -82,6 +82,16 @@ TEST(PartitionFollower, ALeaderWithoutABatchOfItsEpochStillKnowsWhereTheOnesBefo
   EXPECT_EQ(end_of_epoch_in({leader, Offset(4)}, LeaderEpoch(1)), (EpochEnd{LeaderEpoch(0), Offset(2)}));
 }
 
+TEST(PartitionFollower, ALeaderWhoseLogBeginsInALaterEpochHasNothingInCommonWithTheFollower) {
+  EpochHistory leader = history_of({0, 0, 2, 2, 3, 3});
+  leader.trim_start(Offset(6));
+  EXPECT_EQ(divergence({leader, Offset(6)}, Offset(6), LeaderEpoch(3)), std::nullopt);
+  const EpochHistory follower = history_of({0, 0, 2, 2, 2, 2});
+  const auto told = divergence({leader, Offset(6)}, Offset(6), LeaderEpoch(2));
+  ASSERT_TRUE(told.has_value()) << "4 and 5 are of epoch 3, but nothing says so any more";
+  EXPECT_EQ(truncation_point({follower, Offset(6)}, *told), Offset(0));
+}
+
 class FollowerDecides : public testing::Test {
  protected:
   FollowerDecides() { follower_.follow(kLeader, kEpoch, Offset(2)); }
