@@ -237,6 +237,21 @@ TEST(ControllerShell, ATransactionPlannedBeforeTheOfficeWasLostIsRefusedByTheSto
   EXPECT_EQ(refused.error().code(), ErrorCode::version_conflict);
 }
 
+// Else what was answered could become untrue: the request may still be on its way to the store.
+TEST(ControllerShell, AnAnswerWithoutATransactionWaitsUntilACommitInDoubtCannotHappenAnyMore) {
+  ControllerWorld world;
+  ASSERT_TRUE(world.start().ok());
+  ASSERT_TRUE(world.create("there").status.ok());
+  world.store().set_faults({.lost_request_one_in = 1});
+  ASSERT_EQ(world.create("in-doubt").status.code(), ErrorCode::unavailable);
+  world.store().set_faults({});
+  const int64_t generation = world.image()->cluster().generation;
+  EXPECT_EQ(world.create("there").status.code(), ErrorCode::topic_already_exists);
+  EXPECT_EQ(world.image()->cluster().generation, generation + 1);
+  EXPECT_EQ(world.create("there").status.code(), ErrorCode::topic_already_exists);
+  EXPECT_EQ(world.image()->cluster().generation, generation + 1) << "once";
+}
+
 TEST(ControllerShell, AnswersUnavailableAtOnceWhenTheStoreIsOffline) {
   set_log_level(LogLevel::error);
   ControllerWorld world;

@@ -17,8 +17,9 @@ constexpr std::array kMemberships{Membership::steady, Membership::stopping, Memb
 
 Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules) {
   if (!broker.registered) return Membership::gone;
-  if (broker.loss == DataLoss::everything && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
-  if (broker.loss == DataLoss::some) return Membership::doubtful;
+  // Nothing tells in which of its folders a replica was: without one of them, it may be empty.
+  const bool lost_folders = broker.loss == DataLoss::everything || broker.loss == DataLoss::some;
+  if (lost_folders && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
   if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync &&
       !is_planted(Canary::unclean_broker_stays)) {
     return Membership::doubtful;

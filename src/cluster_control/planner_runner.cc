@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cluster_control/metadata_draft.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
 #include "foundation/assert.h"
@@ -60,6 +61,13 @@ Task<Status> PlannerRunner::run_step(Planner& planner) {
 Task<Status> PlannerRunner::try_step(Planner& planner) {
   NARU_CO_TRY(co_await catch_up());
   std::optional<Transaction> transaction = planner.plan(*stored_.image());
+  if (!transaction && stored_.own_commit_may_come()) {
+    // An answer without a transaction says what is. An earlier attempt whose outcome is unknown could still change
+    // that, unless another transaction comes before it.
+    NARU_CO_TRY(co_await stored_.commit(MetadataDraft(*stored_.image()).finish()));
+    co_await show_image();
+    co_return Status(ErrorCode::version_conflict, "an earlier attempt was in doubt until now");
+  }
   if (transaction) {
     const Status committed = co_await stored_.commit(std::move(*transaction));
     commit_refused_ = committed == ErrorCode::version_conflict;

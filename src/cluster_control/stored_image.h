@@ -29,6 +29,8 @@ class StoredImage {
   const MetadataImagePtr& image() const { return image_; }
   // Brings the image up to date if anything may have happened since. Changes of the image are in the feed then.
   Task<Status> catch_up();
+  // A commit of unknown outcome has not happened as far as the image knows, and still can.
+  bool own_commit_may_come() const;
   // Somebody else may have written: what catch_up() did is not enough any more.
   void suspect_changes();
   // The image with the transaction's changes, or version_conflict, unavailable, ... as the store has it.
@@ -46,7 +48,6 @@ class StoredImage {
   Task<Result<Listing>> list_consistently(std::vector<std::string> folders);
   Result<std::vector<MetadataKeyChange>> broker_changes(const std::vector<KeyValue>& entries) const;
   Status adopt(std::vector<MetadataKeyChange> changes);
-  bool own_commit_may_come() const;
 
   MetadataFeed& feed_;
   CoordinationStore* store_ = nullptr;

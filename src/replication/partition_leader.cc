@@ -47,6 +47,14 @@ void PartitionLeader::take_members(const PartitionAssignment& assignment, Monoto
   }
 }
 
+// What we have asked for ourselves tells nothing new of anybody.
+void PartitionLeader::note_expelled(const PartitionAssignment& assignment) {
+  if (proposed_ && std::ranges::equal(proposed_->isr, assignment.isr, {}, &IsrProposal::Member::id)) return;
+  for (auto& [id, follower] : followers_) {
+    if (contains(in_sync_, id) && !contains(assignment.isr, id)) follower.was_expelled = true;
+  }
+}
+
 bool PartitionLeader::enough_replicas() const {
   return static_cast<int64_t>(in_sync_.size()) >= rules_.min_insync_replicas;
 }
@@ -71,6 +79,7 @@ void PartitionLeader::set_assignment(const PartitionAssignment& assignment, Mono
               "epoch {} of leader {} is not the one of {}", assignment.leader_epoch, assignment.leader, self_);
   if (assignment.partition_epoch <= partition_epoch_) return;
   partition_epoch_ = assignment.partition_epoch;
+  note_expelled(assignment);
   // A proposal is done by now, or never will be: it named the partition epoch from before.
   proposed_.reset();
   on_its_way_ = false;
@@ -114,6 +123,7 @@ bool PartitionLeader::follower_fetched(BrokerId follower, int64_t broker_epoch, 
   Follower& known = found->second;
   if (broker_epoch < known.broker_epoch) return false;
   known.broker_epoch = broker_epoch;
+  known.was_expelled = false;
   known.last_fetch = now;
   known.progress = {.log_end = progress.log_end,
                     .synced_end = std::min(progress.synced_end, progress.log_end),
@@ -191,8 +201,9 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
   const ReplicaProgress& progress = follower.progress;
   const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
-  return follower.broker_epoch >= 0 && !contains(in_sync_, id) && reached >= high_watermark_ &&
-         reached >= epoch_start_ && progress.log_start >= own_.log_start && !too_many_behind(follower);
+  return follower.broker_epoch >= 0 && !follower.was_expelled && !contains(in_sync_, id) &&
+         reached >= high_watermark_ && reached >= epoch_start_ && progress.log_start >= own_.log_start &&
+         !too_many_behind(follower);
 }
 
 std::optional<IsrProposal> PartitionLeader::propose(std::vector<BrokerId> wanted) {

@@ -121,6 +121,8 @@ class PartitionLeader {
   struct Follower {
     ReplicaProgress progress;
     int64_t broker_epoch = -1;  // -1: not heard of
+    // The controller has taken it out: it may be gone, so it does not come back before it has fetched again.
+    bool was_expelled = false;
     MonotonicTime last_fetch;
     MonotonicTime caught_up;  // it had everything that was there at this moment
     // When it has everything below `mark_end`, it was caught up at `mark_time`: so one that is always a little behind
@@ -134,6 +136,7 @@ class PartitionLeader {
   Offset counted_end(const ReplicaProgress& progress) const;
   void note_progress(Follower& follower, MonotonicTime now);
   void take_members(const PartitionAssignment& assignment, MonotonicTime now);
+  void note_expelled(const PartitionAssignment& assignment);
   bool lags(const Follower& follower, MonotonicTime now) const;
   bool too_many_behind(const Follower& follower) const;
   bool is_proposed(BrokerId id) const;

@@ -242,6 +242,20 @@ TEST(PartitionLeader, AFollowerJoinsWhenItHasSyncedUpToTheHighWatermarkAndTheSta
   EXPECT_EQ(leader.high_watermark(), Offset(10));
 }
 
+TEST(PartitionLeader, WhoeverWasTakenOutByTheControllerIsProposedOnlyWhenItHasFetchedAgain) {
+  auto leader = leader_of(kLoose, {kSelf, BrokerId(2)});
+  fetched(leader, 2, 0);
+  leader.set_assignment({.leader = kSelf,
+                         .leader_epoch = LeaderEpoch(5),
+                         .partition_epoch = 1,
+                         .replicas = {kSelf, BrokerId(2)},
+                         .isr = {kSelf}},
+                        kStart);
+  EXPECT_FALSE(leader.check_followers(kStart + 2s)) << "it is gone, for all we know";
+  fetched(leader, 2, 0);
+  EXPECT_TRUE(leader.maybe_expand(kStart + 2s));
+}
+
 // The controller may have made the change and elected the new member, although the leader never heard of it.
 TEST(PartitionLeader, AProposalWithoutAnAnswerHoldsTheHighWatermarkAndIsAskedAgain) {
   auto leader = leader_of(kLoose, {kSelf});
