@@ -15,11 +15,13 @@ enum class Membership : uint8_t { steady, stopping, gone, doubtful, empty };
 constexpr std::array kMemberships{Membership::steady, Membership::stopping, Membership::gone, Membership::doubtful,
                                   Membership::empty};
 
-Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules) {
+Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules, bool is_only_replica) {
   if (!broker.registered) return Membership::gone;
-  // Nothing tells in which of its folders a replica was: without one of them, it may be empty.
-  const bool lost_folders = broker.loss == DataLoss::everything || broker.loss == DataLoss::some;
-  if (lost_folders && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
+  // Nothing tells in which of its folders a replica was: without one of them it may be empty, and others would become
+  // so by following it.
+  const bool may_be_empty = broker.loss == DataLoss::everything || (broker.loss == DataLoss::some && !is_only_replica);
+  if (may_be_empty && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
+  if (broker.loss == DataLoss::some) return Membership::doubtful;
   if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync &&
       !is_planted(Canary::unclean_broker_stays)) {
     return Membership::doubtful;
@@ -34,10 +36,11 @@ bool contains(const std::vector<BrokerId>& ids, BrokerId id) {
 // Narrows the ISR to the best members it has, and tells what they are.
 Membership narrow_isr(PartitionState& state, const ElectionRules& rules, const BrokerStandings& brokers) {
   if (state.isr_lost_data) return Membership::empty;
+  const bool is_only_replica = state.replicas.size() == 1;
   for (const Membership wanted : kMemberships) {
     std::vector<BrokerId> members;
     std::ranges::copy_if(state.isr, std::back_inserter(members),
-                         [&](BrokerId id) { return membership_of(brokers.of(id), rules) == wanted; });
+                         [&](BrokerId id) { return membership_of(brokers.of(id), rules, is_only_replica) == wanted; });
     if (members.empty()) continue;
     state.isr = std::move(members);
     return wanted;

@@ -184,7 +184,7 @@ TEST_F(LeaderElectionTest, AnUncleanElectionPrefersAReplicaWithDataToAWipedMembe
   EXPECT_FALSE(state.isr_lost_data);
 }
 
-TEST_F(LeaderElectionTest, ABrokerThatMissesOneOfItsDataFoldersNeverLeadsByItself) {
+TEST_F(LeaderElectionTest, ABrokerThatMissesOneOfItsDataFoldersLeadsOnlyWhatItAloneHas) {
   returned(0, true, {{78, 78}, {79, 79}});
   bench_.settle();
   returned(0, true, {{78, 78}});
@@ -192,6 +192,9 @@ TEST_F(LeaderElectionTest, ABrokerThatMissesOneOfItsDataFoldersNeverLeadsByItsel
   const SettledPartition alone = settled(partition({0, 1}, {0}, 0));
   EXPECT_EQ(alone.state.leader, kNoBroker) << "the replica may have been in that folder";
   EXPECT_TRUE(alone.state.isr_lost_data);
+  const SettledPartition only = settled(partition({0}, {0}, 0));
+  EXPECT_EQ(only.state.leader, BrokerId(0)) << "nobody else could lose anything by it";
+  EXPECT_TRUE(only.possible_loss);
 }
 
 TEST_F(LeaderElectionTest, AStoppingBrokerGivesWayToOthersAndStaysWhereThereAreNone) {
