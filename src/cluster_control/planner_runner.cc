@@ -64,18 +64,19 @@ Task<Status> PlannerRunner::try_step(Planner& planner) {
   if (!transaction && stored_.own_commit_may_come()) {
     // An answer without a transaction says what is. An earlier attempt whose outcome is unknown could still change
     // that, unless another transaction comes before it.
-    NARU_CO_TRY(co_await stored_.commit(MetadataDraft(*stored_.image()).finish()));
-    co_await show_image();
+    NARU_CO_TRY(co_await commit(MetadataDraft(*stored_.image()).finish()));
     co_return Status(ErrorCode::version_conflict, "an earlier attempt was in doubt until now");
   }
-  if (transaction) {
-    const Status committed = co_await stored_.commit(std::move(*transaction));
-    commit_refused_ = committed == ErrorCode::version_conflict;
-    if (!committed.ok()) co_return committed;
-    co_await show_image();
-  }
+  if (transaction) NARU_CO_TRY(co_await commit(std::move(*transaction)));
   planner.committed();
   co_return Status();
+}
+
+Task<Status> PlannerRunner::commit(Transaction transaction) {
+  const Status committed = co_await stored_.commit(std::move(transaction));
+  commit_refused_ = committed == ErrorCode::version_conflict;
+  if (committed.ok()) co_await show_image();
+  co_return committed;
 }
 
 Task<Status> PlannerRunner::catch_up() {

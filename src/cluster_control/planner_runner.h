@@ -59,6 +59,7 @@ class PlannerRunner {
  private:
   Task<Status> run_step(Planner& planner);
   Task<Status> try_step(Planner& planner);
+  Task<Status> commit(Transaction transaction);
   Task<Result<bool>> try_claim(ClaimControllerPlanner& planner);
   // The image is up to date, and still of this office.
   Task<Status> catch_up();
