@@ -13,6 +13,8 @@ constexpr Operation kOnGroups[] = {read, remove, describe, describe_configs, alt
 constexpr Operation kOnClusters[] = {create,           alter,         describe,        cluster_action,
                                      describe_configs, alter_configs, idempotent_write};
 
+constexpr Operation kOnTransactionalIds[] = {write, describe};
+
 std::span<const Operation> operations_on(ResourceType type) {
   switch (type) {
     case ResourceType::topic:
@@ -21,6 +23,8 @@ std::span<const Operation> operations_on(ResourceType type) {
       return kOnGroups;
     case ResourceType::cluster:
       return kOnClusters;
+    case ResourceType::transactional_id:
+      return kOnTransactionalIds;
   }
   return {};
 }

@@ -21,7 +21,7 @@ enum class Operation : int8_t {
   alter_configs = 11,
   idempotent_write = 12,
 };
-enum class ResourceType : int8_t { topic = 2, group = 3, cluster = 4 };
+enum class ResourceType : int8_t { topic = 2, group = 3, cluster = 4, transactional_id = 5 };
 
 inline constexpr std::string_view kClusterResource = "kafka-cluster";
 

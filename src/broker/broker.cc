@@ -13,11 +13,14 @@
 #include "broker/group_coordinators.h"
 #include "broker/hosted_partitions.h"
 #include "broker/log_maintenance.h"
+#include "broker/marker_writer.h"
 #include "broker/partition_keeper.h"
 #include "broker/producer_id_pool.h"
 #include "broker/request_dispatcher.h"
 #include "broker/request_metrics.h"
 #include "broker/throttle.h"
+#include "broker/transaction_coordinators.h"
+#include "broker/transaction_link.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "coordination_store/open_store.h"
@@ -159,6 +162,9 @@ struct Broker::Parts {
   std::unique_ptr<PartitionKeeper> keeper;
   ProducerIdPool producer_ids{[this] { return cluster->controller().allocate_producer_ids(); }};
   GroupCoordinators groups{seams, config, hosted, metadata, metrics};
+  MarkerWriter marker_writer{seams, hosted, groups};
+  std::unique_ptr<TransactionCoordinators> transactions;
+  std::unique_ptr<TransactionLink> transaction_link;
   std::unique_ptr<LogMaintenance> maintenance;
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
@@ -171,6 +177,8 @@ struct Broker::Parts {
   Task<Status> open_storage();
   Task<Result<std::unique_ptr<CoordinationStore>>> open_session(const LogDirectory& first);
   OpenStore reopen_store();
+  void make_transactions();
+  uint64_t newest_connection();
   Task<Status> start_controller();
   Status open_doors();
   Task<void> follow_metadata(MetadataImagePtr image);
@@ -215,6 +223,7 @@ Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
   NARU_CO_TRY(co_await parts.start_controller());
   co_await parts.groups.start();
+  co_await parts.transactions->start();
   co_await to_loop(parts.seams.scheduler);
   parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
   parts.maintenance->start();
@@ -243,12 +252,36 @@ Task<Status> Broker::Parts::open_storage() {
                                                                          .hosted = hosted,
                                                                          .metrics = metrics,
                                                                          .contact = contact});
+  make_transactions();
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
                                              std::move(directories), producers, cluster->isr_proposals(), contact);
   co_return co_await keeper->list_folders();
+}
+
+void Broker::Parts::make_transactions() {
+  transactions = std::make_unique<TransactionCoordinators>(
+      TransactionCoordinators::Parts{.seams = seams,
+                                     .config = config,
+                                     .hosted = hosted,
+                                     .metadata = metadata,
+                                     .metrics = metrics,
+                                     .peers = cluster->peers(),
+                                     .writer = marker_writer,
+                                     .newest_connection = [this] { return newest_connection(); }});
+  transaction_link = std::make_unique<TransactionLink>(TransactionLink::Parts{.seams = seams,
+                                                                              .self = config.node_id,
+                                                                              .metadata = metadata,
+                                                                              .peers = cluster->peers(),
+                                                                              .controller = cluster->controller(),
+                                                                              .here = *transactions});
+}
+
+uint64_t Broker::Parts::newest_connection() {
+  const std::scoped_lock lock(obey_mutex);
+  return server ? server->newest_connection() : 0;
 }
 
 Task<Result<std::unique_ptr<CoordinationStore>>> Broker::Parts::open_session(const LogDirectory& first) {
@@ -301,7 +334,8 @@ Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
   std::vector<Uuid> deleted = co_await keeper->follow(image, cluster->may_take_roles(*image));
   cluster->follow(image);
-  co_await groups.follow(std::move(image));
+  co_await groups.follow(image);
+  co_await transactions->follow(std::move(image));
   // The controller is waiting for us, so it cannot be told here.
   if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
 }
@@ -340,6 +374,9 @@ Status Broker::Parts::open_doors() {
                                   .memory = memory,
                                   .fetch_sessions = fetch_sessions,
                                   .groups = groups,
+                                  .transactions = *transactions,
+                                  .transaction_link = *transaction_link,
+                                  .marker_writer = marker_writer,
                                   .unsynced_logs = unsynced_logs,
                                   .contact = contact,
                                   .reads_sent_nearer = metrics.counter(
@@ -378,7 +415,9 @@ Task<Status> Broker::stop() {
   Parts& parts = *parts_;
   parts.connections_gauge = GaugeCallback();
   if (parts.server) co_await parts.cluster->hand_over();
-  co_await parts.groups.stop();  // whoever is parked in a group is answered, and not waited for
+  // Whoever is parked in a group or behind a transaction is answered, and not waited for.
+  if (parts.transactions) co_await parts.transactions->stop();
+  co_await parts.groups.stop();
   if (parts.server) {
     co_await to_loop(parts.seams.scheduler);
     co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
@@ -386,6 +425,8 @@ Task<Status> Broker::stop() {
   }
   // Those who publish metadata first: whoever follows it may begin something in the background.
   if (parts.cluster) co_await parts.cluster->stop();
+  if (parts.transactions) co_await parts.transactions->stop_sending();
+  co_await parts.marker_writer.stop();
   if (parts.controller) co_await parts.controller->stop();
   co_await parts.background.join();
   if (parts.maintenance) co_await parts.maintenance->stop();

@@ -21,11 +21,14 @@ class ControllerShell;
 class Counter;
 class FetchSessions;
 class GroupCoordinators;
+class MarkerWriter;
 class MemoryBudget;
 class MetadataPublisher;
 class PartitionKeeper;
 class ProducerIdPool;
 class Random;
+class TransactionCoordinators;
+class TransactionLink;
 class UnsyncedLogs;
 
 struct BrokerServices {
@@ -46,6 +49,9 @@ struct BrokerServices {
   MemoryBudget& memory;
   FetchSessions& fetch_sessions;
   GroupCoordinators& groups;
+  TransactionCoordinators& transactions;
+  TransactionLink& transaction_link;
+  MarkerWriter& marker_writer;
   UnsyncedLogs& unsynced_logs;
   ClusterContact& contact;
   Counter& reads_sent_nearer;

@@ -39,6 +39,7 @@ class ClusterMembership {
   explicit ClusterMembership(Parts parts);
 
   ControllerLink& controller() { return controller_; }
+  Peers& peers() { return peers_; }
   IsrProposals& isr_proposals() { return isr_sender_; }
 
   // Whether this broker may lead and follow as the image says: not before the controller has acted on its registration,

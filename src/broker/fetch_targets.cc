@@ -45,13 +45,20 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
   partition.partition_index = target.index;
   partition.error_code = view.status.code();
   partition.high_watermark = view.high_watermark;
-  partition.last_stable_offset = view.high_watermark;
+  partition.last_stable_offset = view.last_stable_offset;
   partition.log_start_offset = view.told_start_offset;
   partition.diverging_epoch.epoch = view.diverging.epoch;
   partition.diverging_epoch.end_offset = view.diverging.end_offset;
   partition.preferred_read_replica = target.nearer;
   // Null, not empty, unless the reader asked for committed records only.
-  if (!terms.read_committed) partition.aborted_transactions.reset();
+  if (terms.read_committed) {
+    for (const AbortedTransaction& aborted : view.aborted) {
+      partition.aborted_transactions->push_back(
+          {.producer_id = aborted.producer_id, .first_offset = aborted.first_offset});
+    }
+  } else {
+    partition.aborted_transactions.reset();
+  }
   if (view.slice.empty()) return;
   partition.records = kafka::ExternalRecords{.id = files.size(), .size = view.slice.bytes};
   files.push_back({.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes});
@@ -144,7 +151,8 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
                                                      .current_leader_epoch = target.current_leader_epoch,
                                                      .max_bytes = max_bytes,
                                                      .at_least_one_batch = total == 0,
-                                                     .leader_only = terms.leader_only});
+                                                     .leader_only = terms.leader_only,
+                                                     .read_committed = terms.read_committed});
     }
     if (!terms.accepts_zstd) refuse_zstd(target);
     total += target.view.slice.bytes;

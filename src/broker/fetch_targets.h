@@ -57,7 +57,10 @@ struct FetchTerms {
   std::string_view rack;  // of the consumer; empty: not known, or of no importance
   MonotonicTime deadline;
 
-  Audience audience() const { return replica ? Audience::followers : Audience::consumers; }
+  Audience audience() const {
+    if (replica) return Audience::followers;
+    return read_committed ? Audience::committed_consumers : Audience::consumers;
+  }
 };
 FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request);
 

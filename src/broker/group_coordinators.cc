@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "broker/coordinator_topic.h"
 #include "broker/group_metadata.h"
 #include "cluster_control/internal_topics.h"
-#include "consumer_groups/coordinator_key.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -91,17 +91,7 @@ Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (!started_ || stopped_) co_return;
   const bool topics_changed = take_topics(*image);
-  std::vector<CoordinatorRuntime::Led> here;
-  if (const TopicMetadata* topic = image->find_topic(kOffsetsTopic)) {
-    for (const PartitionStatePtr& state : topic->partitions) {
-      if (state->leader != config_.node_id) continue;
-      if (auto hosted = hosted_.find(topic->id, state->index)) {
-        here.push_back({std::move(hosted.partition), state->leader_epoch});
-      }
-    }
-  }
-  co_await runtime_.keep_only(here);
-  for (const auto& [partition, leader_epoch] : here) runtime_.serve(partition, leader_epoch);
+  co_await serve_led_partitions(runtime_, *image, hosted_, config_.node_id);
   tell_deleted_topics(*image);
   if (topics_changed) tell_topics();
   if (image->group_configs() != followed_->group_configs()) tell_settings(*image);
@@ -214,19 +204,17 @@ Task<void> GroupCoordinators::expire_offsets() {
 
 // --- Who coordinates what --------------------------------------------------------------------------------------------
 
+std::optional<PartitionIndex> GroupCoordinators::partition_of(std::string_view group_id) const {
+  return coordinator_index(*metadata_.current(), kOffsetsTopic, group_id);
+}
+
 BrokerId GroupCoordinators::coordinator_of(std::string_view group_id) const {
-  const MetadataImagePtr image = metadata_.current();
-  const TopicMetadata* topic = image->find_topic(kOffsetsTopic);
-  if (topic == nullptr) return kNoBroker;
-  const PartitionIndex index(coordinator_partition(group_id, topic->partition_count()));
-  return topic->partition(index)->leader;
+  return coordinator_broker(*metadata_.current(), kOffsetsTopic, group_id);
 }
 
 std::shared_ptr<CoordinatorShard> GroupCoordinators::shard_of(std::string_view group_id) const {
-  const MetadataImagePtr image = metadata_.current();
-  const TopicMetadata* topic = image->find_topic(kOffsetsTopic);
-  if (topic == nullptr) return nullptr;
-  return runtime_.shard(PartitionIndex(coordinator_partition(group_id, topic->partition_count())));
+  const auto index = partition_of(group_id);
+  return index ? runtime_.shard(*index) : nullptr;
 }
 
 }  // namespace naru

@@ -46,6 +46,13 @@ class GroupCoordinators final : private StateShardFactory {
   Task<Result<Answer>> ask(std::string_view group_id, Ask ask) {
     return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask));
   }
+  // The same for the coordinator of all groups of one partition, if it is led here in epoch `only_in` (-1: in any).
+  template <class Answer, class Ask>
+  Task<Result<Answer>> ask_partition(PartitionIndex index, Ask ask, LeaderEpoch only_in) {
+    return ask_shard<GroupCoordinator, Answer>(runtime_.shard(index), std::move(ask), only_in);
+  }
+  // Which partition of __consumer_offsets is responsible; none while there is no such topic.
+  std::optional<PartitionIndex> partition_of(std::string_view group_id) const;
   // All that are on this broker.
   std::vector<std::shared_ptr<CoordinatorShard>> shards() const { return runtime_.shards(); }
 

@@ -12,23 +12,35 @@
 namespace naru {
 namespace {
 
-NewTopic offsets_topic(const GroupsConfig& config) {
-  return {.name = std::string(kOffsetsTopic),
-          .partition_count = config.offsets_topic_partitions,
-          .replication_factor = static_cast<int16_t>(config.offsets_topic_replication_factor.value_or(-1)),
+NewTopic internal_topic(std::string_view name, int32_t partitions, std::optional<int32_t> replication_factor,
+                        int32_t segment_bytes) {
+  return {.name = std::string(name),
+          .partition_count = partitions,
+          .replication_factor = static_cast<int16_t>(replication_factor.value_or(-1)),
           .configs = {{"cleanup.policy", "compact"},
-                      {"segment.bytes", std::to_string(config.offsets_topic_segment_bytes)},
+                      {"segment.bytes", std::to_string(segment_bytes)},
                       {"compression.type", "producer"}},
           .internal = true};
 }
 
-Task<Status> make_internal_topic(const BrokerServices& services) {
+NewTopic internal_topic(std::string_view name, const BrokerConfig& config) {
+  if (name == kTransactionsTopic) {
+    const TransactionsConfig& of = config.transactions;
+    return internal_topic(name, of.topic_partitions, of.topic_replication_factor, of.topic_segment_bytes);
+  }
+  const GroupsConfig& of = config.groups;
+  return internal_topic(name, of.offsets_topic_partitions, of.offsets_topic_replication_factor,
+                        of.offsets_topic_segment_bytes);
+}
+
+Task<Status> make_internal_topic(const BrokerServices& services, std::string_view name) {
   CreateTopicsRequest request;
-  request.topics.push_back(offsets_topic(services.config.groups));
+  request.topics.push_back(internal_topic(name, services.config));
   const auto results = co_await services.controller.create_topics(std::move(request));
   const Status& status = results.front().status;
   if (status.ok() || status == ErrorCode::topic_already_exists) co_return Status();
-  log_warn("groups", "{} cannot be made, so there are no groups: {}", kOffsetsTopic, status.to_string());
+  log_warn("broker", "{} cannot be made, so there are no {}: {}", name,
+           name == kTransactionsTopic ? "transactions" : "groups", status.to_string());
   co_return status;
 }
 
@@ -38,8 +50,8 @@ Task<std::vector<Status>> make_missing_topics_here(const BrokerServices& service
   std::map<std::string, Status, std::less<>> made;
   std::vector<std::string> of_clients;
   for (const std::string& name : names) {
-    if (name == kOffsetsTopic) {
-      made[name] = co_await make_internal_topic(services);
+    if (is_internal_topic(name)) {
+      made[name] = co_await make_internal_topic(services, name);
     } else {
       of_clients.push_back(name);
     }

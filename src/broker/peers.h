@@ -19,7 +19,7 @@ namespace naru {
 inline constexpr std::string_view kPeerSoftware = "naru-broker";
 
 // A request that waits holds back every answer behind it, so what waits has a connection of its own.
-enum class PeerUse : uint8_t { requests, metadata };
+enum class PeerUse : uint8_t { requests, metadata, markers, transactions };
 
 struct Peer {
   BrokerId id;

@@ -42,6 +42,11 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::delete_records, handle_delete_records},
     HandlerRow{kafka::ApiKey::init_producer_id, handle_init_producer_id},
     HandlerRow{kafka::ApiKey::offset_for_leader_epoch, handle_offset_for_leader_epoch},
+    HandlerRow{kafka::ApiKey::add_partitions_to_txn, handle_add_partitions_to_txn},
+    HandlerRow{kafka::ApiKey::add_offsets_to_txn, handle_add_offsets_to_txn},
+    HandlerRow{kafka::ApiKey::end_txn, handle_end_txn},
+    HandlerRow{kafka::ApiKey::write_txn_markers, handle_write_txn_markers},
+    HandlerRow{kafka::ApiKey::txn_offset_commit, handle_txn_offset_commit},
     HandlerRow{kafka::ApiKey::describe_configs, handle_describe_configs},
     HandlerRow{kafka::ApiKey::alter_configs, handle_alter_configs, kOnlyByController},
     HandlerRow{kafka::ApiKey::describe_log_dirs, handle_describe_log_dirs},
@@ -53,6 +58,8 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::alter_partition, handle_alter_partition},
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::describe_transactions, handle_describe_transactions},
+    HandlerRow{kafka::ApiKey::list_transactions, handle_list_transactions},
     HandlerRow{kafka::ApiKey::allocate_producer_ids, handle_allocate_producer_ids},
     HandlerRow{kafka::ApiKey::consumer_group_heartbeat, handle_consumer_group_heartbeat},
     HandlerRow{kafka::ApiKey::consumer_group_describe, handle_consumer_group_describe},
@@ -62,6 +69,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::naru_broker_stopping, handle_naru_broker_stopping},
     HandlerRow{kafka::ApiKey::naru_topics_removed, handle_naru_topics_removed},
     HandlerRow{kafka::ApiKey::naru_missing_topics, handle_naru_missing_topics},
+    HandlerRow{kafka::ApiKey::naru_add_partitions_to_txn, handle_naru_add_partitions_to_txn},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");

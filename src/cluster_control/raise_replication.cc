@@ -16,8 +16,8 @@ constexpr int32_t kInternalReplicas = 3;
 // 0: not a topic whose replicas are raised.
 size_t wanted_replicas(const BrokerConfig& config, const MetadataImage& image, const TopicMetadata& topic) {
   if (!is_internal_topic(topic.name)) return 0;
-  const std::optional<int32_t> configured =
-      topic.name == kOffsetsTopic ? config.groups.offsets_topic_replication_factor : std::nullopt;
+  const std::optional<int32_t> configured = topic.name == kOffsetsTopic ? config.groups.offsets_topic_replication_factor
+                                                                        : config.transactions.topic_replication_factor;
   const auto wanted = static_cast<size_t>(configured.value_or(kInternalReplicas));
   return std::min(wanted, image.brokers().size());
 }

@@ -189,6 +189,14 @@ void fill_groups(GroupsConfig& groups, const ConfigValues& values) {
   groups.consumer_migration_policy = values.string("group.consumer.migration.policy");
 }
 
+void fill_transactions(TransactionsConfig& transactions, const ConfigValues& values) {
+  transactions.topic_partitions = values.int32("transaction.state.log.num.partitions");
+  transactions.topic_replication_factor = values.optional_int32("transaction.state.log.replication.factor");
+  transactions.topic_segment_bytes = values.int32("transaction.state.log.segment.bytes");
+  transactions.max_timeout = Milliseconds(values.int32("transaction.max.timeout.ms"));
+  transactions.id_expiration = Milliseconds(values.int32("transactional.id.expiration.ms"));
+}
+
 void fill_listeners(BrokerConfig& config, Problems& problems) {
   const ConfigValues& values = config.values;
   auto listeners =
@@ -220,6 +228,7 @@ Result<BrokerConfig> finish(BrokerConfig config, Problems problems) {
   fill_identity_and_topics(config);
   fill_limits(config);
   fill_groups(config.groups, config.values);
+  fill_transactions(config.transactions, config.values);
   read_dynamic_values(config);
   fill_listeners(config, problems);
   check_budget(config, problems);

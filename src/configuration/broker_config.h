@@ -41,6 +41,14 @@ struct GroupsConfig {
   std::string consumer_migration_policy;
 };
 
+struct TransactionsConfig {
+  int32_t topic_partitions = 0;
+  std::optional<int32_t> topic_replication_factor;  // none: min(3, brokers)
+  int32_t topic_segment_bytes = 0;
+  Milliseconds max_timeout{};
+  Milliseconds id_expiration{};
+};
+
 struct ReplicationConfig {
   Milliseconds lag_time_max{};
   int32_t fetch_max_bytes = 0;
@@ -97,6 +105,7 @@ struct BrokerConfig {
 
   ReplicationConfig replication;
   GroupsConfig groups;
+  TransactionsConfig transactions;
 
   LogLevel log_level = LogLevel::info;
   Milliseconds slow_request{};    // 0: no slow-request log

@@ -74,6 +74,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
     LogRate& lines;  // about closed connections
     RequestProcessor& processor;
     UniqueFunction<void()> closed;  // called once, on the loop, when the stream is closed
+    uint64_t number = 0;            // rises from connection to connection
   };
 
   Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings,
@@ -91,6 +92,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   // Any thread: no request is read before `deadline` (answer, then mute: throttling).
   void mute_until(MonotonicTime deadline);
 
+  // From 1 on, in the order in which the broker's connections were accepted.
+  uint64_t number() const { return environment_.number; }
   const Endpoint& peer() const { return stream_->peer(); }
   const Endpoint& local() const { return stream_->local(); }
   const std::string& listener_name() const { return listener_name_; }

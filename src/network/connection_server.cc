@@ -47,7 +47,8 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
                                                                .metrics = metrics_,
                                                                .lines = close_lines_,
                                                                .processor = processor_,
-                                                               .closed = [this, id, host] { forget(id, host); }});
+                                                               .closed = [this, id, host] { forget(id, host); },
+                                                               .number = id});
       connections_.emplace(id, connection);
       ++per_address_[host];
     }
@@ -101,6 +102,11 @@ std::vector<std::shared_ptr<Connection>> ConnectionServer::snapshot() const {
 void ConnectionServer::set_limits(ServerLimits limits) {
   const std::scoped_lock lock(mutex_);
   limits_ = std::move(limits);
+}
+
+uint64_t ConnectionServer::newest_connection() const {
+  const std::scoped_lock lock(mutex_);
+  return next_id_ - 1;
 }
 
 size_t ConnectionServer::open_connections() const {

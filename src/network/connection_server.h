@@ -36,6 +36,8 @@ class ConnectionServer {
   Result<Endpoint> listen(const std::string& listener_name, const Endpoint& address);
 
   size_t open_connections() const;
+  // The number of the newest connection; 0: there was none.
+  uint64_t newest_connection() const;
 
   // For connections from now on; those that are open stay.
   void set_limits(ServerLimits limits);
@@ -63,7 +65,7 @@ class ConnectionServer {
 
   mutable std::mutex mutex_;  // held for look-ups only
   ServerLimits limits_;
-  uint64_t next_id_ = 0;
+  uint64_t next_id_ = 1;
   std::map<uint64_t, std::shared_ptr<Connection>> connections_;
   std::map<std::string, size_t> per_address_;
   std::shared_ptr<Wakeup> all_closed_;  // set by stop()

@@ -13,9 +13,15 @@ namespace {
 constexpr int16_t kFirstVersionWithClientSoftware = 3;
 constexpr int16_t kFirstVersionWithFeaturesFromZero = 4;
 
-// Groups of the consumer protocol, which Kafka's brokers switch on with this feature; here they always are.
-constexpr const char* kGroupFeature = "group.version";
-constexpr int16_t kGroupFeatureLevel = 1;
+// What Kafka's brokers may switch on and off; here it is always on.
+struct Feature {
+  const char* name;
+  int16_t level;
+};
+constexpr Feature kFeatures[] = {
+    {"group.version", 1},        // groups of the consumer protocol
+    {"transaction.version", 2},  // transactions whose partitions are added by their leaders (KIP-890)
+};
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -50,11 +56,12 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
                                  .max_version = row.max_version});
   }
   response.finalized_features_epoch = 0;
-  response.finalized_features.push_back(
-      {.name = kGroupFeature, .max_version_level = kGroupFeatureLevel, .min_version_level = kGroupFeatureLevel});
-  // Clients of older versions stumble over a feature that may be off.
-  if (context.version >= kFirstVersionWithFeaturesFromZero) {
-    response.supported_features.push_back({.name = kGroupFeature, .min_version = 0, .max_version = kGroupFeatureLevel});
+  for (const auto& [name, level] : kFeatures) {
+    response.finalized_features.push_back({.name = name, .max_version_level = level, .min_version_level = level});
+    // Clients of older versions stumble over a feature that may be off.
+    if (context.version >= kFirstVersionWithFeaturesFromZero) {
+      response.supported_features.push_back({.name = name, .min_version = 0, .max_version = level});
+    }
   }
   co_return encode_reply(context, response);
 }

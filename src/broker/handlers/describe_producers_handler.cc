@@ -34,9 +34,10 @@ void fill(const Result<std::vector<Producer>>& producers, DescribedProducers& de
   for (const Producer& producer : *producers) {
     described.active_producers.push_back({.producer_id = producer.id,
                                           .producer_epoch = producer.epoch.value(),
-                                          .last_sequence = producer.newest().last_sequence(),
+                                          .last_sequence = producer.last_sequence(),
                                           .last_timestamp = producer.last_timestamp,
-                                          .coordinator_epoch = -1});
+                                          .coordinator_epoch = producer.coordinator_epoch,
+                                          .current_txn_start_offset = producer.transaction_start.value()});
   }
 }
 

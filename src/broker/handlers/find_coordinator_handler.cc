@@ -2,10 +2,11 @@
 #include <set>
 
 #include "broker/api_handlers.h"
-#include "broker/group_coordinators.h"
+#include "broker/coordinator_topic.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/handlers/transaction_words.h"
 #include "broker/missing_topics.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
@@ -24,9 +25,7 @@ using Coordinator = kafka::FindCoordinatorResponse::Coordinator;
 Status problem_with(const BrokerServices& services, const RequestContext& context, int8_t key_type,
                     std::string_view key) {
   if (key_type == kTransactionKey) {
-    // The one code at which every client gives up at once.
-    return Status(ErrorCode::transactional_id_authorization_failed,
-                  "transactions are not supported by this version of the broker");
+    return Status(transactional_id_access(services, context, Operation::describe, key));
   }
   if (key_type != kGroupKey) return error(ErrorCode::invalid_request, "there is no coordinator of kind {}", key_type);
   return Status(group_access(services, context, Operation::describe, key));
@@ -39,12 +38,13 @@ Task<Coordinator> find(const BrokerServices& services, const RequestContext& con
   found.node_id = kNoBroker;
   found.port = -1;
   Status status = problem_with(services, context, key_type, key);
-  if (status.ok() && services.metadata.current()->find_topic(kOffsetsTopic) == nullptr) {
-    status = (co_await make_missing_topics(services, {std::string(kOffsetsTopic)})).front();
+  const std::string_view topic = key_type == kTransactionKey ? kTransactionsTopic : kOffsetsTopic;
+  if (status.ok() && services.metadata.current()->find_topic(topic) == nullptr) {
+    status = (co_await make_missing_topics(services, {std::string(topic)})).front();
   }
   if (status.ok()) {
     const MetadataImagePtr image = services.metadata.current();
-    const BrokerId id = services.groups.coordinator_of(key);
+    const BrokerId id = coordinator_broker(*image, topic, key);
     const BrokerMetadata* broker = image->find_broker(id);
     const auto address = broker != nullptr ? address_for(context, *broker) : std::nullopt;
     if (address) {

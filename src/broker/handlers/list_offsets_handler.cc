@@ -19,6 +19,7 @@ constexpr int64_t kLatestTiered = -5;
 constexpr int64_t kEarliestPendingUpload = -6;
 
 constexpr int16_t kFirstVersionWithOffsetNotAvailable = 5;
+constexpr int8_t kReadUncommitted = 0;
 
 int16_t first_version_of(int64_t timestamp) {
   switch (timestamp) {
@@ -48,8 +49,8 @@ void fill_from_lookup(const Result<std::optional<OffsetAndTimestamp>>& lookup, F
 }
 
 Task<void> look_up(const BrokerServices& services, const RequestContext& context,
-                   const kafka::ListOffsetsRequest::ListOffsetsPartition& wanted, HostedPartition hosted,
-                   Found& found) {
+                   const kafka::ListOffsetsRequest::ListOffsetsPartition& wanted, bool read_committed,
+                   HostedPartition hosted, Found& found) {
   if (context.version < first_version_of(wanted.timestamp)) {
     found.error_code = ErrorCode::unsupported_version;
     co_return;
@@ -70,7 +71,7 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
   }
   switch (wanted.timestamp) {
     case kLatest:
-      found.offset = view.high_watermark;
+      found.offset = read_committed ? view.last_stable_offset : view.high_watermark;
       found.leader_epoch = view.leader_epoch;
       break;
     case kEarliest:
@@ -83,11 +84,11 @@ Task<void> look_up(const BrokerServices& services, const RequestContext& context
       break;  // nothing is archived: -1
     case kMaxTimestamp:
       co_await to_worker(services.scheduler);  // reads from the log
-      fill_from_lookup(co_await hosted.partition->find_max_timestamp(), found);
+      fill_from_lookup(co_await hosted.partition->find_max_timestamp(read_committed), found);
       break;
     default:
       co_await to_worker(services.scheduler);
-      fill_from_lookup(co_await hosted.partition->find_timestamp(wanted.timestamp), found);
+      fill_from_lookup(co_await hosted.partition->find_timestamp(wanted.timestamp, read_committed), found);
       break;
   }
 }
@@ -99,6 +100,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
   kafka::ListOffsetsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  const bool read_committed = request.isolation_level != kReadUncommitted;
   std::set<std::pair<std::string_view, PartitionIndex>> seen;
   kafka::ListOffsetsResponse response;
   for (const auto& topic : request.topics) {
@@ -116,7 +118,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
       } else if (!hosted) {
         found.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
       } else {
-        co_await look_up(services, context, wanted, hosted, found);
+        co_await look_up(services, context, wanted, read_committed, hosted, found);
       }
       answered.partitions.push_back(std::move(found));
     }

@@ -48,6 +48,7 @@ bool is_of_today(const CommittedOffset& committed, const TopicMetadata* topic) {
 }
 
 ResponsePartition to_partition(FetchedOffset& fetched, const TopicMetadata* topic) {
+  if (fetched.error != ErrorCode::none) return no_offset(fetched.partition.partition, fetched.error);
   if (!fetched.committed || !is_of_today(*fetched.committed, topic)) {
     return no_offset(fetched.partition.partition, ErrorCode::none);
   }
@@ -73,11 +74,12 @@ ErrorCode problem_with(const BrokerServices& services, const RequestContext& con
 }
 
 Question prepare(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-                 const RequestGroup& wanted, ResponseGroup& group) {
+                 const RequestGroup& wanted, bool require_stable, ResponseGroup& group) {
   Question question{.fetch = {.group_id = std::string(wanted.group_id),
                               .member_id = to_owned(wanted.member_id),
                               .member_epoch = wanted.member_epoch,
-                              .partitions = std::nullopt},
+                              .partitions = std::nullopt,
+                              .require_stable = require_stable},
                     .places = {}};
   if (!wanted.topics) return question;
   question.fetch.partitions.emplace();
@@ -111,7 +113,7 @@ void fill_all(const BrokerServices& services, const RequestContext& context, con
     if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) continue;
     const TopicMetadata* topic = image.find_topic(name);
     if (context.version >= kFirstOffsetFetchWithIds && topic == nullptr) continue;
-    if (!is_of_today(*fetched.committed, topic)) continue;
+    if (fetched.committed && !is_of_today(*fetched.committed, topic)) continue;
     if (group.topics.empty() || group.topics.back().name != name) {
       FetchedTopic& answered = group.topics.emplace_back();
       answered.name = name;
@@ -130,11 +132,11 @@ void fill_error(ErrorCode error, ResponseGroup& group) {
 }
 
 Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestContext& context,
-                                const RequestGroup& wanted) {
+                                const RequestGroup& wanted, bool require_stable) {
   ResponseGroup group;
   group.group_id = wanted.group_id;
   const MetadataImagePtr image = services.metadata.current();
-  Question question = prepare(services, context, *image, wanted, group);
+  Question question = prepare(services, context, *image, wanted, require_stable, group);
   const ErrorCode refused = group_access(services, context, Operation::describe, wanted.group_id);
   if (refused != ErrorCode::none) {
     fill_error(refused, group);
@@ -188,7 +190,7 @@ Task<Response> handle_offset_fetch(const BrokerServices& services, const Request
   std::set<std::string_view> answered;
   for (const RequestGroup& group : wanted) {
     if (!answered.insert(group.group_id).second) continue;
-    response.groups.push_back(co_await fetch_group(services, context, group));
+    response.groups.push_back(co_await fetch_group(services, context, group, request.require_stable));
   }
   if (context.version < kFirstVersionWithSeveralGroups) {
     fill_old_response(std::move(response.groups.front()), response);

@@ -1,4 +1,5 @@
-// Produce: authorize, validate, split by partition, append, wait for the acknowledgements.
+// Produce: authorize, validate, split by partition, append, wait for the acknowledgements. What begins a transaction in
+// a partition is appended only if the transaction's coordinator knows of it.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -6,6 +7,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
+#include "broker/transaction_link.h"
 #include "cluster_control/internal_topics.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
@@ -18,6 +20,8 @@ namespace {
 
 constexpr int16_t kFirstVersionWithZstd = 7;
 constexpr int16_t kFirstProduceWithIds = 13;
+constexpr int16_t kFirstProduceWithAbortable = 11;
+constexpr int16_t kFirstProduceThatJoins = 12;  // the leader adds partitions to the transaction
 
 std::optional<Acks> to_acks(int16_t wire) {
   switch (wire) {
@@ -56,13 +60,15 @@ struct Slot {
   const kafka::ProduceRequest::TopicProduceData* topic;
   const kafka::ProduceRequest::PartitionProduceData* partition;
   std::optional<int32_t> rejected_record;
+  std::optional<TransactionVerdict> verified;  // of a batch that begins a transaction here
+  Status unverified;                           // not ok: it must not
 };
 
 std::vector<Slot> slots_of(const kafka::ProduceRequest& request) {
   std::vector<Slot> slots;
   for (const auto& topic : request.topic_data) {
     slots.reserve(slots.size() + topic.partition_data.size());
-    for (const auto& partition : topic.partition_data) slots.push_back({&topic, &partition, std::nullopt});
+    for (const auto& partition : topic.partition_data) slots.push_back({.topic = &topic, .partition = &partition});
   }
   return slots;
 }
@@ -131,13 +137,115 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
   auto validated =
       validate(services, slot, rules_for(*hosted.config, services.config, context.version), &slot.rejected_record);
   if (!validated) return validated.error();
-  if (validated->header.is_transactional()) {
-    return Status(ErrorCode::invalid_txn_state, "transactions are not supported by this version of the broker");
-  }
-  hosted.partition->append(
-      {.batch = context.keep(*slot.partition->records), .validated = std::move(*validated), .acks = acks}, group,
-      index);
+  if (!slot.unverified.ok()) return slot.unverified;
+  hosted.partition->append({.batch = context.keep(*slot.partition->records),
+                            .validated = std::move(*validated),
+                            .acks = acks,
+                            .verified = slot.verified,
+                            .connection = context.connection->number()},
+                           group, index);
   return Status();
+}
+
+// --- Transactions ----------------------------------------------------------------------------------------------------
+
+// In words that producers of this version know how to go on with. What may be better in a moment must be repeated with
+// the same sequence numbers, so it is none of the codes at which a producer looks for another leader or gives up.
+Status as_produce_error(int16_t version, const Status& status) {
+  switch (status.code()) {
+    case ErrorCode::none:
+      return Status();
+    case ErrorCode::producer_fenced:
+      return Status(ErrorCode::invalid_producer_epoch, "a newer producer has taken over the transactional id");
+    case ErrorCode::transaction_abortable:
+      return Status(
+          version >= kFirstProduceWithAbortable ? ErrorCode::transaction_abortable : ErrorCode::invalid_txn_state,
+          "the partition is not part of an open transaction of this producer");
+    case ErrorCode::concurrent_transactions:
+    case ErrorCode::coordinator_load_in_progress:
+    case ErrorCode::coordinator_not_available:
+    case ErrorCode::not_coordinator:
+    case ErrorCode::network_exception:
+    case ErrorCode::broker_not_available:
+    case ErrorCode::request_timed_out:
+      return error(ErrorCode::not_enough_replicas,
+                   "the transaction's coordinator cannot say yet whether it is open: {}", status.to_string());
+    default:
+      return status;
+  }
+}
+
+// A batch that may begin a transaction in its partition.
+struct Unverified {
+  size_t slot;
+  VerificationGuard guard;
+  ProducerIdentity producer;
+};
+
+Task<std::vector<Unverified>> find_unverified(const BrokerServices& services, const RequestContext& context,
+                                              std::vector<Slot>& slots) {
+  std::vector<Unverified> found;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const auto header = parse_batch_header(slots[i].partition->records.value_or(BytesView()));
+    if (!header || !header->is_transactional()) continue;
+    const HostedPartition hosted = find_partition(services, context, slots[i]);
+    if (!hosted) continue;
+    const ProducerIdentity producer{header->producer_id, header->producer_epoch};
+    const auto guard = co_await hosted.partition->begin_verification(producer);
+    if (!guard) {
+      slots[i].unverified = guard.error();
+    } else if (*guard != kNoGuard) {
+      found.push_back({.slot = i, .guard = *guard, .producer = producer});
+    }
+  }
+  co_return found;
+}
+
+// Asks the coordinator about everything that begins a transaction. One request has one producer, if the client is sane.
+Task<void> verify_transactions(const BrokerServices& services, const RequestContext& context,
+                               std::string_view transactional_id, std::vector<Slot>& slots) {
+  std::vector<Unverified> left = co_await find_unverified(services, context, slots);
+  const bool joins = context.version >= kFirstProduceThatJoins;
+  while (!left.empty()) {
+    const ProducerIdentity producer = left.front().producer;
+    const auto others =
+        std::ranges::stable_partition(left, [&](const Unverified& one) { return one.producer == producer; });
+    const std::span<const Unverified> asked(left.begin(), others.begin());
+    AddPartitions join{.transactional_id = std::string(transactional_id),
+                       .producer = producer,
+                       .partitions = {},
+                       .mode = joins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only};
+    for (const Unverified& one : asked) {
+      const HostedPartition hosted = find_partition(services, context, slots[one.slot]);
+      const std::string topic = hosted ? hosted.partition->identity().topic : std::string();
+      join.partitions.push_back({topic, slots[one.slot].partition->index});
+    }
+    const auto joined = co_await services.transaction_link.join(std::move(join));
+    for (size_t i = 0; i < asked.size(); ++i) {
+      Slot& slot = slots[asked[i].slot];
+      slot.unverified = as_produce_error(context.version, joined ? Status(joined->partitions[i]) : joined.error());
+      if (slot.unverified.ok()) {
+        slot.verified = TransactionVerdict{.guard = asked[i].guard, .number = joined->number, .implicit = joins};
+      }
+    }
+    left.erase(left.begin(), others.begin());
+  }
+}
+
+// Without it nobody can be asked about the transactions of the request's batches.
+Status problem_with_transactional_id(const BrokerServices& services, const RequestContext& context,
+                                     const kafka::ProduceRequest& request) {
+  const bool allowed = request.transactional_id &&
+                       services.authorizer.authorize(context, Operation::write, ResourceType::transactional_id,
+                                                     *request.transactional_id);
+  return allowed ? Status() : Status(ErrorCode::transactional_id_authorization_failed);
+}
+
+bool has_transactional_batch(const std::vector<Slot>& slots) {
+  return std::ranges::any_of(slots, [](const Slot& slot) {
+    const auto header = parse_batch_header(slot.partition->records.value_or(BytesView()));
+    return header && header->is_transactional();
+  });
 }
 
 kafka::ProduceResponse build_response(const BrokerServices& services, const RequestContext& context,
@@ -208,11 +316,17 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
   const std::optional<Acks> acks = to_acks(request.acks);
   // The requests behind this one wait until it has its place in the logs.
   const bool long_work = takes_long(slots, context.frame.size());
-  bool held = long_work;
-  if (long_work) {
-    context.connection->hold_requests();
-    co_await to_worker(services.scheduler);
+  const bool transactional = has_transactional_batch(slots);
+  bool held = long_work || transactional;
+  if (held) context.connection->hold_requests();
+  if (transactional) {
+    if (Status refused = problem_with_transactional_id(services, context, request); !refused.ok()) {
+      for (Slot& slot : slots) slot.unverified = refused;
+    } else {
+      co_await verify_transactions(services, context, *request.transactional_id, slots);
+    }
   }
+  if (long_work) co_await to_worker(services.scheduler);
   for (size_t i = 0; i < slots.size(); ++i) {
     if (services.unsynced_logs.full()) {
       if (!std::exchange(held, true)) context.connection->hold_requests();

@@ -1,4 +1,4 @@
-#include "consumer_groups/coordinator_key.h"
+#include "coordinator_runtime/coordinator_key.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,0 +1,64 @@
+// ListTransactions: the transactional ids that this broker coordinates, by state, producer, age and name if asked.
+#include <optional>
+#include <set>
+
+#include "broker/api_handlers.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/transaction_words.h"
+#include "broker/transaction_coordinators.h"
+#include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "kafka_protocol/messages/list_transactions_request.h"
+#include "kafka_protocol/messages/list_transactions_response.h"
+
+namespace naru {
+
+Task<Response> handle_list_transactions(const BrokerServices& services, const RequestContext& context,
+                                        kafka::WireReader& reader) {
+  kafka::ListTransactionsRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  kafka::ListTransactionsResponse response;
+  ListTransactions filter{
+      .states = {}, .producer_ids = request.producer_id_filters, .longer_than_ms = request.duration_filter};
+  // Each once, however long the request's list is.
+  for (const std::string_view state : std::set(request.state_filters.begin(), request.state_filters.end())) {
+    if (is_transaction_state_name(state)) {
+      filter.states.emplace_back(state);
+    } else {
+      response.unknown_state_filters.emplace_back(state);
+    }
+  }
+  std::optional<RegularExpression> pattern;
+  if (request.transactional_id_pattern && !request.transactional_id_pattern->empty()) {
+    auto compiled = RegularExpression::compile(*request.transactional_id_pattern);
+    if (!compiled) {
+      response.error_code = ErrorCode::invalid_regular_expression;
+      co_return encode_reply(context, response);
+    }
+    pattern.emplace(std::move(*compiled));
+  }
+  // Only states that nothing is ever in were asked for.
+  if (!request.state_filters.empty() && filter.states.empty()) co_return encode_reply(context, response);
+  for (const auto& shard : services.transactions.shards()) {
+    const auto listed = co_await ask_shard<TransactionCoordinator, std::vector<ListedTransaction>>(
+        shard, [filter](TransactionCoordinator& transactions, Reply<std::vector<ListedTransaction>> reply,
+                        const CoordinatorTime& time,
+                        CoordinatorOutcome& outcome) { transactions.list(filter, std::move(reply), time, outcome); });
+    if (!listed) {
+      response.error_code = listed.error().code();
+      response.transaction_states.clear();
+      break;
+    }
+    for (const ListedTransaction& transaction : *listed) {
+      const std::string& id = transaction.transactional_id;
+      if (pattern && !pattern->matches(id)) continue;
+      if (transactional_id_access(services, context, Operation::describe, id) != ErrorCode::none) continue;
+      response.transaction_states.push_back({.transactional_id = id,
+                                             .producer_id = transaction.producer.id,
+                                             .transaction_state = std::string(name_of(transaction.state))});
+    }
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,36 @@
+// What the handlers of the transaction APIs share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "broker/authorizer.h"
+#include "broker/broker_services.h"
+#include "broker/request_context.h"
+#include "foundation/error_code.h"
+
+namespace naru {
+
+// Clients of older versions know another word for it.
+inline ErrorCode fenced_for(int16_t version, int16_t first_that_knows, ErrorCode code) {
+  return code == ErrorCode::producer_fenced && version < first_that_knows ? ErrorCode::invalid_producer_epoch : code;
+}
+inline constexpr int16_t kFirstTxnVersionWithFenced = 2;  // of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn
+
+// none, invalid_request or transactional_id_authorization_failed.
+inline ErrorCode transactional_id_access(const BrokerServices& services, const RequestContext& context,
+                                         Operation operation, std::string_view transactional_id) {
+  if (transactional_id.empty()) return ErrorCode::invalid_request;
+  return services.authorizer.authorize(context, operation, ResourceType::transactional_id, transactional_id)
+             ? ErrorCode::none
+             : ErrorCode::transactional_id_authorization_failed;
+}
+
+// The request was overtaken by what its producer has said on a later connection: it has no effect and no answer.
+inline Response close_late(const RequestContext& context, std::string_view transactional_id) {
+  return close_connection(
+      fmt::format("{} of the transactional id {} comes late: its producer has connected again since", context.api.name,
+                  transactional_id));
+}
+
+}  // namespace naru

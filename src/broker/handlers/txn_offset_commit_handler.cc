@@ -1,0 +1,153 @@
+// TxnOffsetCommit: how far a group has come, once the transaction is committed.
+#include <map>
+
+#include "broker/api_handlers.h"
+#include "broker/group_coordinators.h"
+#include "broker/handlers/decode_request.h"
+#include "broker/handlers/group_words.h"
+#include "broker/handlers/transaction_words.h"
+#include "broker/transaction_link.h"
+#include "cluster_control/internal_topics.h"
+#include "cluster_control/metadata_publisher.h"
+#include "kafka_protocol/messages/txn_offset_commit_request.h"
+#include "kafka_protocol/messages/txn_offset_commit_response.h"
+
+namespace naru {
+namespace {
+
+constexpr int16_t kFirstVersionWithAbortable = 4;
+constexpr int16_t kFirstVersionThatJoins = 5;
+
+struct WaitingEntry {
+  size_t topic;
+  size_t partition;
+  size_t entry;  // of what was asked
+};
+
+ErrorCode problem_with_topic(const BrokerServices& services, const RequestContext& context, const TopicMetadata* topic,
+                             std::string_view name, PartitionIndex index) {
+  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, name)) {
+    return ErrorCode::topic_authorization_failed;
+  }
+  const bool exists = topic != nullptr && topic->partition(index) != nullptr;
+  return exists ? ErrorCode::none : ErrorCode::unknown_topic_or_partition;
+}
+
+// Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator. A partition that
+// is named several times is committed once, as it was named last.
+void sort_out(const BrokerServices& services, const RequestContext& context,
+              const kafka::TxnOffsetCommitRequest& request, ErrorCode refused, CommitOffsets& commit,
+              kafka::TxnOffsetCommitResponse& response, std::vector<WaitingEntry>& waiting) {
+  const MetadataImagePtr image = services.metadata.current();
+  std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
+  for (const auto& wanted : request.topics) {
+    auto& answered = response.topics.emplace_back();
+    answered.name = wanted.name;
+    const TopicMetadata* topic = image->find_topic(wanted.name);
+    for (const auto& entry : wanted.partitions) {
+      const ErrorCode code = refused != ErrorCode::none
+                                 ? refused
+                                 : problem_with_topic(services, context, topic, wanted.name, entry.partition_index);
+      answered.partitions.push_back({.partition_index = entry.partition_index, .error_code = code});
+      if (code != ErrorCode::none) continue;
+      const auto [known, is_new] = entries.try_emplace({wanted.name, entry.partition_index}, commit.entries.size());
+      waiting.push_back({response.topics.size() - 1, answered.partitions.size() - 1, known->second});
+      if (is_new) commit.entries.emplace_back();
+      commit.entries[known->second] = {.partition = {topic->name, entry.partition_index},
+                                       .topic_id = topic->id,
+                                       .offset = entry.committed_offset,
+                                       .leader_epoch = entry.committed_leader_epoch,
+                                       .metadata = std::string(entry.committed_metadata.value_or(""))};
+    }
+  }
+}
+
+// In words that every client of this API knows how to go on with.
+ErrorCode verification_error(int16_t version, ErrorCode code) {
+  switch (code) {
+    case ErrorCode::producer_fenced:
+      return ErrorCode::invalid_producer_epoch;
+    case ErrorCode::transaction_abortable:
+      return version >= kFirstVersionWithAbortable ? code : ErrorCode::invalid_txn_state;
+    case ErrorCode::network_exception:
+    case ErrorCode::broker_not_available:
+    case ErrorCode::not_coordinator:  // of the transaction; to this client it would mean the group
+      return ErrorCode::coordinator_not_available;
+    case ErrorCode::concurrent_transactions:
+      return ErrorCode::coordinator_load_in_progress;  // wait, and try again
+    default:
+      return code;
+  }
+}
+
+// Whether the group is in the transaction; from version 5 on, it is from here on.
+Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& context,
+                       const kafka::TxnOffsetCommitRequest& request, TransactionalCommit& commit) {
+  const auto begun = co_await services.groups.ask<CommitVerification>(
+      request.group_id, [producer = commit.producer](GroupCoordinator& groups, Reply<CommitVerification> reply,
+                                                     const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+        groups.begin_verification(producer, std::move(reply), time, outcome);
+      });
+  if (!begun) co_return begun.error().code();
+  if (begun->error != ErrorCode::none || begun->guard == 0) co_return begun->error;
+  const auto partition = services.groups.partition_of(request.group_id);
+  if (!partition) co_return ErrorCode::not_coordinator;
+  const auto mode =
+      context.version >= kFirstVersionThatJoins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only;
+  const auto joined =
+      co_await services.transaction_link.join({.transactional_id = std::string(request.transactional_id),
+                                               .producer = commit.producer,
+                                               .partitions = {{std::string(kOffsetsTopic), *partition}},
+                                               .mode = mode});
+  if (!joined) co_return verification_error(context.version, joined.error().code());
+  commit.guard = begun->guard;
+  commit.transaction_number = joined->number;
+  co_return verification_error(context.version, joined->partitions.front());
+}
+
+}  // namespace
+
+Task<Response> handle_txn_offset_commit(const BrokerServices& services, const RequestContext& context,
+                                        kafka::WireReader& reader) {
+  kafka::TxnOffsetCommitRequest request;
+  if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+
+  TransactionalCommit commit{.offsets = {.group_id = std::string(request.group_id),
+                                         .member = {.member_id = std::string(request.member_id),
+                                                    .instance_id = to_owned(request.group_instance_id),
+                                                    .generation = request.generation_id},
+                                         .retention = std::nullopt,
+                                         .knows_member_epochs = true,
+                                         .entries = {}},
+                             .producer = {request.producer_id, request.producer_epoch},
+                             .connection = context.connection->number()};
+  ErrorCode refused = transactional_id_access(services, context, Operation::write, request.transactional_id);
+  if (refused == ErrorCode::none) refused = group_access(services, context, Operation::read, request.group_id);
+  kafka::TxnOffsetCommitResponse response;
+  std::vector<WaitingEntry> waiting;
+  sort_out(services, context, request, refused, commit.offsets, response, waiting);
+  if (waiting.empty()) co_return encode_reply(context, response);
+
+  context.times.mark(RequestStage::handled, services.clock.now());
+  ErrorCode error = co_await verify(services, context, request, commit);
+  std::vector<ErrorCode> entries;
+  if (error == ErrorCode::none) {
+    const auto answer = co_await services.groups.ask<CommitAnswer>(
+        request.group_id,
+        [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                                     CoordinatorOutcome& outcome) mutable {
+          groups.commit_in_transaction(std::move(commit), std::move(reply), time, outcome);
+        });
+    if (answer) {
+      entries = answer->entries;
+    } else {
+      error = answer.error().code();
+    }
+  }
+  for (const auto& [topic, partition, entry] : waiting) {
+    response.topics[topic].partitions[partition].error_code = error == ErrorCode::none ? entries[entry] : error;
+  }
+  co_return encode_reply(context, response);
+}
+
+}  // namespace naru

@@ -1,0 +1,112 @@
+#include "broker/transaction_coordinators.h"
+
+#include <algorithm>
+
+#include "broker/coordinator_topic.h"
+#include "cluster_control/internal_topics.h"
+
+namespace naru {
+namespace {
+
+// A batch is never larger than a segment.
+size_t batch_bytes_max(const TransactionsConfig& config) {
+  return std::min<size_t>(1 << 20, static_cast<size_t>(config.topic_segment_bytes) / 2);
+}
+
+TransactionSettings settings_of(const TransactionsConfig& config) {
+  // The record of a transaction names each of its partitions, and has to fit into a segment.
+  constexpr size_t kBytesPerPartition = 300;
+  TransactionSettings settings;
+  settings.timeout_max = config.max_timeout;
+  settings.id_expiration = config.id_expiration;
+  const size_t fitting = static_cast<size_t>(config.topic_segment_bytes) / 2 / kBytesPerPartition;
+  settings.partitions_max = std::clamp<size_t>(fitting, 1, settings.partitions_max);
+  return settings;
+}
+
+}  // namespace
+
+TransactionCoordinators::TransactionCoordinators(Parts parts)
+    : parts_(std::move(parts)),
+      runtime_(std::string(kTransactionsTopic), *this, {parts_.seams.clock, parts_.seams.scheduler, parts_.metrics},
+               batch_bytes_max(parts_.config.transactions)),
+      sender_({.seams = parts_.seams,
+               .self = parts_.config.node_id,
+               .metadata = parts_.metadata,
+               .peers = parts_.peers,
+               .writer = parts_.writer}) {
+  gauges_.push_back(parts_.metrics.computed_gauge("naru_transactions_ending",
+                                                  "Transactions whose markers are not all written", {},
+                                                  [this] { return static_cast<double>(sender_.waiting()); }));
+}
+
+std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex index, LeaderEpoch leader_epoch) {
+  return std::make_unique<TransactionCoordinator>(settings_of(parts_.config.transactions), *this,
+                                                  CoordinatorReign{index, leader_epoch});
+}
+
+void TransactionCoordinators::loaded(StateShard& shard, const CoordinatorTime&, CoordinatorOutcome&) {
+  static_cast<TransactionCoordinator&>(shard).set_connections_before_load(parts_.newest_connection());
+}
+
+// --- Following the metadata ------------------------------------------------------------------------------------------
+
+Task<void> TransactionCoordinators::follow(MetadataImagePtr image) {
+  const auto turn = co_await turns_.enter();
+  if (!started_ || stopped_) co_return;
+  co_await serve_led_partitions(runtime_, *image, parts_.hosted, parts_.config.node_id);
+}
+
+Task<void> TransactionCoordinators::start() {
+  {
+    const auto turn = co_await turns_.enter();
+    started_ = true;
+  }
+  co_await follow(parts_.metadata.current());
+}
+
+Task<void> TransactionCoordinators::stop() {
+  const auto turn = co_await turns_.enter();
+  stopped_ = true;
+  co_await runtime_.stop();
+}
+
+BrokerId TransactionCoordinators::coordinator_of(std::string_view transactional_id) const {
+  return coordinator_broker(*parts_.metadata.current(), kTransactionsTopic, transactional_id);
+}
+
+std::shared_ptr<CoordinatorShard> TransactionCoordinators::shard_of(std::string_view transactional_id) const {
+  const auto index = coordinator_index(*parts_.metadata.current(), kTransactionsTopic, transactional_id);
+  return index ? runtime_.shard(*index) : nullptr;
+}
+
+// --- Markers ---------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<CoordinatorShard> TransactionCoordinators::orderer_of(const CoordinatorReign& reign) const {
+  auto shard = runtime_.shard(reign.partition);
+  return shard && shard->leader_epoch() == reign.leader_epoch ? shard : nullptr;
+}
+
+void TransactionCoordinators::send(const MarkersWanted& wanted) {
+  const CoordinatorReign reign = wanted.coordinator;
+  MarkersWritten written{
+      .transactional_id = wanted.transactional_id, .producer = wanted.producer, .number = wanted.number};
+  sender_.send(wanted,
+               {.is_wanted = [this, reign] { return orderer_of(reign) != nullptr; },
+                .all_written = [this, reign,
+                                written = std::move(written)]() mutable { all_written(reign, std::move(written)); }});
+}
+
+void TransactionCoordinators::all_written(const CoordinatorReign& reign, MarkersWritten written) const {
+  const auto shard = orderer_of(reign);
+  if (!shard) return;
+  shard->run(
+      {.run =
+           [written = std::move(written)](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+             static_cast<TransactionCoordinator&>(state).markers_written(written, time, outcome);
+           },
+       .refuse = [](const Status&) {},  // whoever loads it asks for the markers again
+       .is_news = true});
+}
+
+}  // namespace naru
