@@ -34,6 +34,8 @@ class GroupCoordinator final : public StateShard {
 
   // StateShard
   Status apply(BytesView key, std::optional<BytesView> value) override;
+  Status apply_pending(const ProducerIdentity& producer, BytesView key, std::optional<BytesView> value) override;
+  Status apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) override;
   void loaded(const CoordinatorTime& time) override;
   void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
   std::optional<MonotonicTime> next_deadline() const override;
@@ -59,6 +61,25 @@ class GroupCoordinator final : public StateShard {
                      CoordinatorOutcome& outcome);
   void delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply, const CoordinatorTime& time,
                       CoordinatorOutcome& outcome);
+
+  // Offsets in transactions (README.md). First begin_verification(); when it gives a guard, the transaction's
+  // coordinator is asked, and then the commit comes with the guard, which a marker in between makes void. Errors:
+  //   invalid_producer_epoch      another instance of the producer has begun, or its transaction was aborted
+  //   invalid_txn_state           the guard is void, or the commit comes late, from an older connection
+  //   coordinator_not_available   too much is pending here: it may be asked again
+  //   illegal_generation, unknown_member_id, fenced_instance_id, ...: as of commits, but all versions know them
+  void begin_verification(const ProducerIdentity& producer, Reply<CommitVerification> reply,
+                          const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void commit_in_transaction(TransactionalCommit request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                             CoordinatorOutcome& outcome);
+  // Ends the producer's transaction in all groups of the shard. To be asked with ask_shard(..., only_in) if the sender
+  // has named a leader epoch. none also for what has ended already; invalid_producer_epoch,
+  // transaction_coordinator_fenced: somebody newer has spoken.
+  void write_marker(const WriteMarker& request, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                    CoordinatorOutcome& outcome);
+  // By producer id.
+  void describe_pending(std::string_view group_id, Reply<std::vector<PendingTransaction>> reply,
+                        const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Administration. Groups are listed by name.
   void list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
