@@ -44,6 +44,7 @@ void GroupCoordinator::loaded(const CoordinatorTime& time) {
     for (auto& [member_id, member] : group.members()) renew_session(group, member, step);
   }
   consumer_.loaded(time);
+  producers_.loaded(time.now);
   NARU_ASSERT(outcome.records.empty() && outcome.replies.empty(), "loading decides nothing");
 }
 
@@ -222,6 +223,7 @@ void GroupCoordinator::list_groups(Reply<std::vector<ListedGroup>> reply, const 
                                    CoordinatorOutcome& outcome) {
   std::map<std::string_view, ListedGroup> listed;
   for (const auto& [id, offsets] : store_.all().offsets) listed.emplace(id, listed_simple_group(id));
+  for (const auto& [id, pending] : store_.pending().all()) listed.emplace(id, listed_simple_group(id));
   for (const auto& [id, group] : classic_) listed.insert_or_assign(id, listed_classic_group(group));
   const std::vector<ListedGroup> consumer = consumer_.list();
   for (const ListedGroup& group : consumer) listed.insert_or_assign(group.group_id, group);
@@ -297,7 +299,10 @@ void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const Coordin
   std::vector<OffsetKey> expired;
   for (const auto& [group_id, offsets] : store_.all().offsets) {
     auto partitions = expired_offsets(offsets, holder_of(group_id), unread, settings_.offsets_retention, now);
-    for (GroupPartition& partition : partitions) expired.push_back({group_id, std::move(partition)});
+    for (GroupPartition& partition : partitions) {
+      // A transaction is about to commit another one.
+      if (!store_.pending().contains(group_id, partition)) expired.push_back({group_id, std::move(partition)});
+    }
   }
   for (const OffsetKey& key : expired) {
     store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
@@ -309,7 +314,7 @@ void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const Coordin
 void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
   std::vector<std::string> empty;
   for (const auto& [id, group] : classic_) {
-    if (group.is_bare() && store_.offsets_of(id).empty()) empty.push_back(id);
+    if (group.is_bare() && !store_.has_offsets(id)) empty.push_back(id);
   }
   for (const std::string& id : empty) {
     store_.emit(group_record(id, nullptr), outcome);
@@ -317,7 +322,7 @@ void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
     classic_.erase(id);
   }
   for (const std::string& id : consumer_.empty_groups()) {
-    if (!store_.offsets_of(id).empty()) continue;
+    if (store_.has_offsets(id)) continue;
     consumer_.dissolve(id, outcome);
     outcome.may_be_cut();
   }

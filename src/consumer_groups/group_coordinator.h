@@ -16,6 +16,7 @@
 #include "consumer_groups/group_step.h"
 #include "consumer_groups/group_store.h"
 #include "consumer_groups/offsets/offset_expiry.h"
+#include "consumer_groups/offsets/transactional_producers.h"
 #include "consumer_groups/offsets/unread_records.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "coordinator_runtime/state_shard.h"
@@ -34,6 +35,8 @@ class GroupCoordinator final : public StateShard {
 
   // StateShard
   Status apply(BytesView key, std::optional<BytesView> value) override;
+  Status apply_pending(const ProducerIdentity& producer, BytesView key, std::optional<BytesView> value) override;
+  Status apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) override;
   void loaded(const CoordinatorTime& time) override;
   void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
   std::optional<MonotonicTime> next_deadline() const override;
@@ -59,6 +62,27 @@ class GroupCoordinator final : public StateShard {
                      CoordinatorOutcome& outcome);
   void delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply, const CoordinatorTime& time,
                       CoordinatorOutcome& outcome);
+
+  // Offsets in transactions (README.md). First begin_verification(); when it gives a guard, the transaction's
+  // coordinator is asked, and then the commit comes with the guard, which a marker in between makes void. Errors:
+  //   invalid_producer_epoch      another instance of the producer has begun, or its transaction was aborted
+  //   invalid_txn_state           the guard is void, or the commit comes late, from an older connection
+  //   concurrent_transactions     the marker of an earlier epoch has not come yet: it may be asked again
+  //   coordinator_not_available   too much is pending here: it may be asked again
+  //   invalid_producer_id_mapping nobody has such a producer id or epoch
+  //   illegal_generation, unknown_member_id, fenced_instance_id, ...: as of commits, but all versions know them
+  void begin_verification(const ProducerIdentity& producer, Reply<CommitVerification> reply,
+                          const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void commit_in_transaction(TransactionalCommit request, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                             CoordinatorOutcome& outcome);
+  // Ends the producer's transaction in all groups of the shard. To be asked with ask_shard(..., only_in) if the sender
+  // has named a leader epoch. none also for what has ended already; invalid_producer_epoch,
+  // transaction_coordinator_fenced: somebody newer has spoken.
+  void write_marker(const WriteMarker& request, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                    CoordinatorOutcome& outcome);
+  // By producer id.
+  void describe_pending(std::string_view group_id, Reply<std::vector<PendingTransaction>> reply,
+                        const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Administration. Groups are listed by name.
   void list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
@@ -91,6 +115,8 @@ class GroupCoordinator final : public StateShard {
                  CoordinatorOutcome& outcome);
   void retire(ClassicGroup& group, GroupStep& step);
   void downgrade_where_due(const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  // group_coordinator_transactions.cc
+  ErrorCode admit_in_transaction(const TransactionalCommit& request);
   ErrorCode admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   OffsetHolder holder_of(std::string_view group_id) const;
   WallTimeMs expiry_clock(const CoordinatorTime& time) const;
@@ -102,6 +128,7 @@ class GroupCoordinator final : public StateShard {
   std::map<std::string, ClassicGroup, std::less<>> classic_;
   // A name is in one of the two at most; but an empty group stays here until the first classic member has joined.
   ConsumerGroups consumer_;
+  TransactionalProducers producers_;
   GroupTimers timers_{MonotonicTime{}};
   CoordinatorTime loaded_at_;
   bool has_warned_of_unknown_records_ = false;

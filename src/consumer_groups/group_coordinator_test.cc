@@ -72,11 +72,11 @@ TEST(GroupCoordinator, UnloadingTellsWhoeverIsParkedWhy) {
 TEST(GroupCoordinator, UnknownTypesOfRecordsAreSkipped) {
   TestCoordinator test;
   test.commit("g", {}, kPartition, 5);
-  test.log.push_back({.key = test_bytes(std::string("\0\x7f"
-                                                    "anything",
-                                                    10)),
-                      .value = test_bytes("at all")});
-  test.log.push_back({.key = test_bytes(std::string("\0\x7e", 2))});
+  test.log.push_back(CoordinatorRecord{.key = test_bytes(std::string("\0\x7f"
+                                                                     "anything",
+                                                                     10)),
+                                       .value = test_bytes("at all")});
+  test.log.push_back(CoordinatorRecord{.key = test_bytes(std::string("\0\x7e", 2))});
   test.restart();
   EXPECT_EQ(test.committed("g", kPartition), 5);
 }

@@ -13,6 +13,7 @@
 #include "foundation/ids.h"
 #include "foundation/time.h"
 #include "foundation/uuid.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru {
 
@@ -155,11 +156,14 @@ struct FetchOffsets {
   std::optional<std::string> member_id;  // checked in groups of the consumer protocol, if given
   int32_t member_epoch = -1;
   std::optional<std::vector<GroupPartition>> partitions;  // none: all of them
+  // Not before it is known what becomes of what transactions have committed: unstable_offset_commit until then.
+  bool require_stable = false;
 };
 
 struct FetchedOffset {
   GroupPartition partition;
   std::optional<CommittedOffset> committed;
+  ErrorCode error = ErrorCode::none;
 };
 
 struct FetchOffsetsAnswer {
@@ -175,6 +179,36 @@ struct DeleteOffsets {
 struct DeleteOffsetsAnswer {
   ErrorCode error = ErrorCode::none;
   std::vector<ErrorCode> partitions;
+};
+
+// --- Offsets in transactions -----------------------------------------------------------------------------------------
+
+// Whether the transaction's coordinator has to be asked before this producer commits.
+struct CommitVerification {
+  ErrorCode error = ErrorCode::none;
+  uint64_t guard = 0;  // 0: no, its transaction is open here; otherwise for TransactionalCommit
+};
+
+struct TransactionalCommit {
+  CommitOffsets offsets;  // which says nothing of retention and member epochs
+  ProducerIdentity producer;
+  uint64_t guard = 0;               // of the verification that the coordinator has answered well
+  int64_t transaction_number = -1;  // what it has said; -1: it was not asked
+  uint64_t connection = 0;          // rises with each accepted connection; 0: not from a connection
+};
+
+struct WriteMarker {
+  ProducerIdentity producer;  // with the epoch that the marker has
+  TransactionMarker marker;
+  int16_t transaction_version = 0;  // 2: every transaction has an epoch of its own
+  int64_t transaction_number = -1;  // of the transaction that it ends; -1: not known
+};
+
+// What a transaction has committed in a group that is not to be seen yet.
+struct PendingTransaction {
+  ProducerIdentity producer;
+  WallTimeMs since = 0;                    // of the first commit
+  std::vector<GroupPartition> partitions;  // ascending
 };
 
 // --- Administration --------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ struct StoredGroup {
 struct OffsetKey {
   std::string group_id;
   GroupPartition partition;
+  auto operator<=>(const OffsetKey&) const = default;
 };
 
 // Can a record hold this text? Whatever comes from outside and goes into a record has been asked.

@@ -21,7 +21,10 @@ struct GroupSettings {
   size_t group_bytes_max = size_t{8} * 1024 * 1024;
   // The offsets of one commit are one batch, so that it is there as a whole or not at all.
   size_t commit_bytes_max = size_t{16} * 1024 * 1024;
-  ConsumerGroupSettings consumer;  // of groups of the consumer protocol
+  // What transactions have committed and not ended yet, of one shard: beyond these it has to wait for others to end.
+  size_t pending_bytes_max = size_t{64} * 1024 * 1024;
+  size_t pending_transactions_max = 5'000;  // less than max.producers.per.partition
+  ConsumerGroupSettings consumer;           // of groups of the consumer protocol
 };
 
 }  // namespace naru

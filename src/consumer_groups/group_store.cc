@@ -27,6 +27,15 @@ std::string DurableGroups::to_string() const {
                           offset.expires_at.value_or(-1), offset.topic_id.to_string());
     }
   }
+  for (const auto& [id, partitions] : pending.all()) {
+    for (const auto& [partition, staged] : partitions) {
+      for (const PendingOffset& each : staged) {
+        text += fmt::format("pending {} {}-{}: {} by {}/{}{}\n", id, partition.topic, partition.partition,
+                            each.committed.offset, each.producer.id, each.producer.epoch,
+                            each.overtaken ? ", overtaken" : "");
+      }
+    }
+  }
   return text;
 }
 
@@ -43,6 +52,28 @@ void GroupStore::emit(CoordinatorRecord record, CoordinatorOutcome& outcome) {
   outcome.records.push_back(std::move(record));
 }
 
+Status GroupStore::apply_pending(const ProducerIdentity& producer, BytesView key, std::optional<BytesView> value) {
+  NARU_TRY_ASSIGN(const OffsetKey decoded, decode_offset_key(key));
+  if (!value) return error(ErrorCode::corrupt_data, "a transaction removes an offset of group {}", decoded.group_id);
+  NARU_TRY_ASSIGN(CommittedOffset committed, decode_offset_value(*value));
+  state_.pending.stage(producer, decoded, std::move(committed));
+  return {};
+}
+
+void GroupStore::apply_marker(ProducerId producer, TransactionResult result) {
+  for (auto& [key, committed] : state_.pending.end(producer, result)) {
+    state_.offsets[key.group_id][key.partition] = std::move(committed);
+  }
+}
+
+void GroupStore::emit_pending(const ProducerIdentity& producer, CoordinatorRecord record, CoordinatorOutcome& outcome) {
+  const Status applied =
+      apply_pending(producer, record.key, record.value ? std::optional<BytesView>(*record.value) : std::nullopt);
+  NARU_ASSERT(applied.ok(), "a record of our own: {}", applied.to_string());
+  outcome.transaction = producer;
+  outcome.records.push_back(std::move(record));
+}
+
 const StoredGroup* GroupStore::find_group(std::string_view group_id) const {
   const auto found = state_.groups.find(group_id);
   return found == state_.groups.end() ? nullptr : &found->second;
@@ -54,17 +85,23 @@ const GroupOffsets& GroupStore::offsets_of(std::string_view group_id) const {
   return found == state_.offsets.end() ? kNone : found->second;
 }
 
+bool GroupStore::has_offsets(std::string_view group_id) const {
+  return state_.offsets.contains(group_id) || !state_.pending.of_group(group_id).empty();
+}
+
 bool GroupStore::knows_group(std::string_view group_id) const {
-  return state_.groups.contains(group_id) || state_.offsets.contains(group_id);
+  return state_.groups.contains(group_id) || has_offsets(group_id);
 }
 
 Status GroupStore::apply_offset(BytesView key, std::optional<BytesView> value) {
   NARU_TRY_ASSIGN(OffsetKey decoded, decode_offset_key(key));
   if (value) {
     NARU_TRY_ASSIGN(CommittedOffset committed, decode_offset_value(*value));
+    state_.pending.overtake(decoded);
     state_.offsets[std::move(decoded.group_id)][std::move(decoded.partition)] = std::move(committed);
     return {};
   }
+  state_.pending.drop(decoded);
   const auto found = state_.offsets.find(decoded.group_id);
   if (found == state_.offsets.end()) return {};
   found->second.erase(decoded.partition);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,12 +56,78 @@ inline std::vector<CoordinatorRecord> compacted(const std::vector<CoordinatorRec
   return kept;
 }
 
-inline Status apply_all(GroupCoordinator& coordinator, const std::vector<CoordinatorRecord>& log) {
-  for (const CoordinatorRecord& record : log) {
-    const auto value = record.value ? std::optional<BytesView>(*record.value) : std::nullopt;
-    NARU_TRY(coordinator.apply(record.key, value));
+// What a log consists of: records, records inside of transactions, and markers.
+struct LoggedRecord {
+  LoggedRecord(CoordinatorRecord plain) : record(std::move(plain)) {}  // NOLINT: a record is one of them
+  LoggedRecord(CoordinatorRecord pending, const ProducerIdentity& of) : record(std::move(pending)), producer(of) {}
+  LoggedRecord(const ProducerIdentity& of, const TransactionMarker& end) : producer(of), marker(end) {}
+
+  CoordinatorRecord record;  // not of a marker
+  std::optional<ProducerIdentity> producer;
+  std::optional<TransactionMarker> marker;
+};
+using TestLog = std::vector<LoggedRecord>;
+
+inline TestLog written_by(const CoordinatorOutcome& outcome) {
+  EXPECT_FALSE(outcome.transaction && outcome.marker);
+  TestLog written;
+  for (const CoordinatorRecord& record : outcome.records) {
+    if (outcome.transaction) {
+      written.emplace_back(record, *outcome.transaction);
+    } else {
+      written.emplace_back(record);
+    }
   }
-  return {};
+  if (outcome.marker) written.emplace_back(outcome.marker->producer, outcome.marker->marker);
+  return written;
+}
+
+// As the log compacts itself: nothing from the first record on whose transaction has not ended; what was aborted goes;
+// and markers go with what they have ended.
+inline TestLog compacted(const TestLog& log, bool drop_tombstones) {
+  size_t stable_end = log.size();
+  std::vector<std::optional<TransactionResult>> ends(log.size());  // of the record's transaction
+  std::map<ProducerId, std::vector<size_t>> open;
+  for (size_t i = 0; i < log.size(); ++i) {
+    if (!log[i].producer) continue;
+    std::vector<size_t>& records = open[log[i].producer->id];
+    if (log[i].marker) {
+      for (const size_t each : records) ends[each] = log[i].marker->result;
+      records.clear();
+    } else {
+      records.push_back(i);
+    }
+  }
+  for (const auto& [producer, records] : open) {
+    if (!records.empty()) stable_end = std::min(stable_end, records.front());
+  }
+  std::map<Bytes, size_t> last;
+  for (size_t i = 0; i < stable_end; ++i) {
+    if (!log[i].marker && ends[i] != TransactionResult::abort) last[log[i].record.key] = i;
+  }
+  TestLog kept;
+  std::set<ProducerId> has_kept;  // records that a marker has to end
+  for (size_t i = 0; i < log.size(); ++i) {
+    const LoggedRecord& each = log[i];
+    const bool is_stable = i < stable_end;
+    if (each.marker) {
+      if (has_kept.erase(each.producer->id) > 0 || !is_stable) kept.push_back(each);
+      continue;
+    }
+    if (is_stable && (ends[i] == TransactionResult::abort || last[each.record.key] != i)) continue;
+    if (is_stable && !each.record.value && drop_tombstones) continue;
+    if (each.producer) has_kept.insert(each.producer->id);
+    kept.push_back(each);
+  }
+  return kept;
+}
+
+inline Status apply_to(GroupCoordinator& coordinator, const LoggedRecord& logged) {
+  if (logged.marker) return coordinator.apply_marker(*logged.producer, *logged.marker);
+  const CoordinatorRecord& record = logged.record;
+  const auto value = record.value ? std::optional<BytesView>(*record.value) : std::nullopt;
+  return logged.producer ? coordinator.apply_pending(*logged.producer, record.key, value)
+                         : coordinator.apply(record.key, value);
 }
 
 // Every step ends with a check that the log says what the coordinator thinks.
@@ -124,6 +191,42 @@ class TestCoordinator {
     const bool found = answer.offsets.size() == 1 && answer.offsets[0].committed;
     return found ? answer.offsets[0].committed->offset.value() : -1;
   }
+  CommitVerification begin_verification(const ProducerIdentity& producer) {
+    return ask<CommitVerification>([&](auto reply, auto& outcome) {
+             coordinator->begin_verification(producer, std::move(reply), time, outcome);
+           })
+        .value();
+  }
+  std::vector<ErrorCode> commit_in_transaction(TransactionalCommit request) {
+    return ask<CommitAnswer>([&](auto reply, auto& outcome) {
+             coordinator->commit_in_transaction(std::move(request), std::move(reply), time, outcome);
+           })
+        .value()
+        .entries;
+  }
+  // One offset; the transaction's coordinator knows of it.
+  ErrorCode commit_in_transaction(std::string group, const ProducerIdentity& producer, GroupPartition partition,
+                                  int64_t offset, MemberClaim claim = {}) {
+    const CommitVerification begun = begin_verification(producer);
+    if (begun.error != ErrorCode::none) return begun.error;
+    return commit_in_transaction(
+        {.offsets = {.group_id = std::move(group),
+                     .member = std::move(claim),
+                     .entries = {{.partition = std::move(partition), .offset = Offset(offset)}}},
+         .producer = producer,
+         .guard = begun.guard})[0];
+  }
+  ErrorCode write_marker(const WriteMarker& request) {
+    return ask<ErrorCode>(
+               [&](auto reply, auto& outcome) { coordinator->write_marker(request, std::move(reply), time, outcome); })
+        .value();
+  }
+  std::vector<PendingTransaction> describe_pending(const std::string& group) {
+    return ask<std::vector<PendingTransaction>>([&](auto reply, auto& outcome) {
+             coordinator->describe_pending(group, std::move(reply), time, outcome);
+           })
+        .value();
+  }
   DeleteOffsetsAnswer delete_offsets(std::string group, std::vector<GroupPartition> partitions) {
     return ask<DeleteOffsetsAnswer>([&](auto reply, auto& outcome) {
              coordinator->delete_offsets({std::move(group), std::move(partitions)}, std::move(reply), time, outcome);
@@ -174,7 +277,7 @@ class TestCoordinator {
   void restart(bool drop_tombstones = false) {
     if (coordinator) coordinator->unload(Status(ErrorCode::not_coordinator));
     coordinator = std::make_unique<GroupCoordinator>(settings);
-    apply_to(*coordinator, compacted(log, drop_tombstones));
+    apply_all(*coordinator, compacted(log, drop_tombstones));
     coordinator->loaded(time);
     follower_ = std::make_unique<GroupCoordinator>(settings);
     newest_.clear();
@@ -182,7 +285,7 @@ class TestCoordinator {
   }
 
   GroupSettings settings;
-  std::vector<CoordinatorRecord> log;
+  TestLog log;
   CoordinatorTime time{MonotonicTime{} + 1000h, 1'700'000'000'000};
   std::unique_ptr<GroupCoordinator> coordinator;
 
@@ -192,26 +295,37 @@ class TestCoordinator {
     time.now = to;
   }
   void finish(CoordinatorOutcome outcome) {
-    follow(outcome.records);
-    for (CoordinatorRecord& record : outcome.records) log.push_back(std::move(record));
+    const TestLog written = written_by(outcome);
+    log.insert(log.end(), written.begin(), written.end());
+    follow(written);
     expect_same(*follower_, "all records");
     GroupCoordinator compacted_log(settings);
     GroupCoordinator without_tombstones(settings);
-    for (const auto& [key, record] : newest_) {
-      apply_to(compacted_log, {record});
-      if (record.value) apply_to(without_tombstones, {record});
+    if (has_transactions_) {
+      apply_all(compacted_log, compacted(log, false));
+      apply_all(without_tombstones, compacted(log, true));
+    } else {
+      for (const auto& [key, record] : newest_) {
+        apply_all(compacted_log, {record});
+        if (record.record.value) apply_all(without_tombstones, {record});
+      }
     }
     expect_same(compacted_log, "the newest record of each key");
     expect_same(without_tombstones, "the newest records without tombstones");
     for (auto& reply : outcome.replies) reply(Status());
   }
-  void follow(const std::vector<CoordinatorRecord>& records) {
-    apply_to(*follower_, records);
-    for (const CoordinatorRecord& record : records) newest_[record.key] = record;
+  void follow(const TestLog& records) {
+    apply_all(*follower_, records);
+    for (const LoggedRecord& record : records) {
+      if (record.producer) has_transactions_ = true;
+      newest_.insert_or_assign(record.record.key, record);
+    }
   }
-  static void apply_to(GroupCoordinator& coordinator, const std::vector<CoordinatorRecord>& records) {
-    const Status applied = apply_all(coordinator, records);
-    EXPECT_TRUE(applied.ok()) << applied.to_string();
+  static void apply_all(GroupCoordinator& coordinator, const TestLog& records) {
+    for (const LoggedRecord& record : records) {
+      const Status applied = apply_to(coordinator, record);
+      EXPECT_TRUE(applied.ok()) << applied.to_string();
+    }
   }
   void expect_same(const GroupCoordinator& replayed, const char* what) {
     EXPECT_TRUE(replayed.durable_state() == coordinator->durable_state())
@@ -222,7 +336,8 @@ class TestCoordinator {
   }
 
   std::unique_ptr<GroupCoordinator> follower_;  // has applied every record, and nothing else has happened to it
-  std::map<Bytes, CoordinatorRecord> newest_;   // by key
+  std::map<Bytes, LoggedRecord> newest_;        // by key; for as long as there are no transactions
+  bool has_transactions_ = false;
 };
 
 // Requests of a consumer that is called "client" and reads with the protocol "range".

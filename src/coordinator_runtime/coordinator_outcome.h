@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "foundation/function.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru {
 
@@ -29,9 +31,20 @@ struct CoordinatorRecord {
 template <class Answer>
 using Reply = UniqueFunction<void(Result<Answer>)>;
 
-// Whoever fills it has applied the records already (StateShard::apply).
+// Ends a producer's transaction in the coordinator's partition.
+struct CoordinatorMarker {
+  ProducerIdentity producer;  // with the epoch that the marker has
+  TransactionMarker marker;
+  int16_t transaction_version = 0;  // 2: every transaction has an epoch of its own
+};
+
+// Whoever fills it has applied the records already (StateShard::apply, apply_pending), and then the marker.
 struct CoordinatorOutcome {
   std::vector<CoordinatorRecord> records;
+  // All records of the step wait for the marker of this producer; they are a batch of their own. Excludes `marker`.
+  std::optional<ProducerIdentity> transaction;
+  // Written after the records. A crash may leave the records without it.
+  std::optional<CoordinatorMarker> marker;
   // ok: these records and all before them are committed. Otherwise the reason why that will not be known.
   std::vector<UniqueFunction<void(const Status&)>> replies;
   // Numbers of records, ascending: before these the step may be cut when it is too large for a batch. A crash leaves

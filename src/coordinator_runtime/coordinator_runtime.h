@@ -62,9 +62,9 @@ class CoordinatorRuntime {
 };
 
 // Asks a shard whose states are of type State: `ask` gets (state, reply, time, outcome) and sees to it that the reply
-// is called. The error is the runtime's: not here, not loaded, not committed.
+// is called. The error is the runtime's: not here, not loaded, not committed. `only_in`: see CoordinatorShard::Step.
 template <class State, class Answer, class Ask>
-Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask) {
+Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask, LeaderEpoch only_in = kNoLeaderEpoch) {
   if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
   const auto answered = std::make_shared<OneShot<Result<Answer>>>();
   shard->run({.run =
@@ -74,7 +74,8 @@ Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask)
                         Reply<Answer>([answered](Result<Answer> answer) { answered->set(std::move(answer)); }), time,
                         outcome);
                   },
-              .refuse = [answered](const Status& reason) { answered->set(failure(reason)); }});
+              .refuse = [answered](const Status& reason) { answered->set(failure(reason)); },
+              .only_in = only_in});
   co_return co_await *answered;
 }
 

@@ -62,6 +62,8 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
     UniqueFunction<void(const Status&)> refuse;
     // What the broker has to say, and says once: it is heard however much waits to be written.
     bool is_news = false;
+    // Not -1: refused with not_leader_or_follower unless the shard serves in this leader epoch of its partition.
+    LeaderEpoch only_in = kNoLeaderEpoch;
   };
 
   // Serves for as long as this broker leads the partition in this epoch.

@@ -11,6 +11,7 @@
 #include "foundation/bytes.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru {
 
@@ -22,6 +23,10 @@ class StateShard {
   // One record of the log, in the order of the log. An error means that the log holds something that this Naru does not
   // understand: the shard is not served.
   virtual Status apply(BytesView key, std::optional<BytesView> value) = 0;
+  // The same for a record inside of a transaction: it waits for the marker.
+  virtual Status apply_pending(const ProducerIdentity& producer, BytesView key, std::optional<BytesView> value);
+  // The producer's transaction has ended here. Its epoch may be higher than that of the records; there may be none.
+  virtual Status apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker);
   // Everything was applied; from here on requests and timers come.
   virtual void loaded(const CoordinatorTime& time) = 0;
   // Something may be due; late calls and calls in vain are harmless.
@@ -31,5 +36,13 @@ class StateShard {
   // The shard is not served here any more: whoever is parked gets `reason`. Nothing comes afterwards.
   virtual void unload(const Status& reason) = 0;
 };
+
+// A coordinator that takes part in no transactions.
+inline Status StateShard::apply_pending(const ProducerIdentity&, BytesView, std::optional<BytesView>) {
+  return Status(ErrorCode::corrupt_data, "a transactional record in the log of a coordinator that writes none");
+}
+inline Status StateShard::apply_marker(const ProducerIdentity&, const TransactionMarker&) {
+  return Status();
+}
 
 }  // namespace naru

@@ -135,6 +135,12 @@ ErrorCode admit_commit(ClassicGroup& group, const MemberClaim& claim, GroupStep&
   return ErrorCode::none;
 }
 
+ErrorCode check_transactional_commit(const ClassicGroup& group, const MemberClaim& claim) {
+  const bool is_nobody = claim.generation < 0 && claim.member_id.empty() && !claim.instance_id;
+  if (is_nobody || (claim.generation < 0 && group.is(ClassicState::empty))) return ErrorCode::none;
+  return check_generation(group, claim);
+}
+
 void on_session_timer(ClassicGroup& group, const std::string& member_id, GroupStep& step) {
   ClassicMember* member = group.find(member_id);
   if (member == nullptr || !session_is_over(group, *member, step)) return;

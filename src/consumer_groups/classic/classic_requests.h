@@ -17,6 +17,8 @@ ErrorCode heartbeat_classic_group(ClassicGroup& group, const MemberClaim& claim,
 LeaveAnswer leave_classic_group(ClassicGroup& group, const std::vector<LeaveGroup::Member>& members, GroupStep& step);
 // May offsets be committed with this claim? Renews the member's session if so.
 ErrorCode admit_commit(ClassicGroup& group, const MemberClaim& claim, GroupStep& step);
+// The same in a transaction: it renews no session, and old clients do not say who they are.
+ErrorCode check_transactional_commit(const ClassicGroup& group, const MemberClaim& claim);
 
 void on_session_timer(ClassicGroup& group, const std::string& member_id, GroupStep& step);
 void on_awaited_member_timer(ClassicGroup& group, const std::string& member_id, GroupStep& step);

@@ -216,6 +216,18 @@ ErrorCode ConsumerGroups::check_commit(const CommitOffsets& request) const {
   return epoch_error(*member, request.member.generation);
 }
 
+ErrorCode ConsumerGroups::check_transactional_commit(const CommitOffsets& request) const {
+  const ConsumerGroup& group = *find(request.group_id);
+  const MemberClaim& claim = request.member;
+  const bool is_nobody = claim.generation < 0 && claim.member_id.empty() && !claim.instance_id;
+  if (is_nobody || (claim.generation < 0 && group.size() == 0)) return ErrorCode::none;
+  const ConsumerMember* member = group.find(claim.member_id);
+  if (member == nullptr) return ErrorCode::unknown_member_id;
+  const ErrorCode wrong = epoch_error(*member, claim.generation);
+  // Producers know no member epochs.
+  return wrong == ErrorCode::stale_member_epoch ? ErrorCode::illegal_generation : wrong;
+}
+
 ErrorCode ConsumerGroups::check_fetch(const FetchOffsets& request) const {
   if (!request.member_id.has_value() && request.member_epoch < 0) return ErrorCode::none;
   const ConsumerMember* member = find(request.group_id)->find(request.member_id.value_or(""));

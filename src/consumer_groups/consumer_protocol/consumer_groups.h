@@ -70,6 +70,7 @@ class ConsumerGroups {
 
   // Whether offsets may be committed, or fetched, in the name of that member. The group exists.
   ErrorCode check_commit(const CommitOffsets& request) const;
+  ErrorCode check_transactional_commit(const CommitOffsets& request) const;
   ErrorCode check_fetch(const FetchOffsets& request) const;
 
   const ConsumerGroup* find(std::string_view group_id) const;

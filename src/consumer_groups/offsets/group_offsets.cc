@@ -1,5 +1,6 @@
 #include "consumer_groups/offsets/group_offsets.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <utility>
@@ -31,10 +32,56 @@ size_t record_bytes_of(const CommitOffsets& request) {
   return bytes;
 }
 
-FetchedOffset fetched_offset(const GroupOffsets& offsets, const GroupPartition& partition) {
+CommittedOffset committed_offset(const CommitOffsets::Entry& entry, WallTimeMs now,
+                                 std::optional<WallTimeMs> expires_at) {
+  return {.offset = entry.offset,
+          .leader_epoch = entry.leader_epoch,
+          .metadata = entry.metadata,
+          .committed_at = now,
+          .expires_at = expires_at,
+          .topic_id = entry.topic_id};
+}
+
+FetchedOffset fetched_offset(const FetchOffsets& request, const GroupPartition& partition, const GroupStore& store) {
+  if (request.require_stable && store.pending().contains(request.group_id, partition)) {
+    return {.partition = partition, .error = ErrorCode::unstable_offset_commit};
+  }
   FetchedOffset answer{.partition = partition};
+  const GroupOffsets& offsets = store.offsets_of(request.group_id);
   if (const auto found = offsets.find(partition); found != offsets.end()) answer.committed = found->second;
   return answer;
+}
+
+// Whoever asks for all of them is told of partitions for which a transaction may be about to commit the first offset,
+// if he wants to know.
+std::set<GroupPartition> all_partitions(const FetchOffsets& request, const GroupStore& store) {
+  std::set<GroupPartition> partitions;
+  for (const auto& [partition, committed] : store.offsets_of(request.group_id)) partitions.insert(partition);
+  if (request.require_stable) {
+    for (const auto& [partition, pending] : store.pending().of_group(request.group_id)) partitions.insert(partition);
+  }
+  return partitions;
+}
+
+// Everything that is known about the partition was committed for that topic.
+bool all_belongs_to(const OffsetKey& key, const Uuid& topic_id, const GroupStore& store) {
+  const GroupOffsets& offsets = store.offsets_of(key.group_id);
+  const auto committed = offsets.find(key.partition);
+  if (committed != offsets.end() && !committed->second.belongs_to(topic_id)) return false;
+  const auto& pending = store.pending().of_group(key.group_id);
+  const auto staged = pending.find(key.partition);
+  if (staged == pending.end()) return true;
+  return std::ranges::all_of(staged->second, [&](const auto& each) { return each.committed.belongs_to(topic_id); });
+}
+
+// The partitions of a topic in any map by partition.
+template <class ByPartition>
+void collect_topic(const std::string& group_id, const ByPartition& by_partition, const std::string& topic,
+                   std::set<OffsetKey>& keys) {
+  const GroupPartition first{topic, PartitionIndex(std::numeric_limits<int32_t>::min())};
+  for (auto each = by_partition.lower_bound(first); each != by_partition.end() && each->first.topic == topic; ++each) {
+    keys.insert({group_id, each->first});
+  }
 }
 
 void remove_offset(std::string_view group_id, const GroupPartition& partition, GroupStep& step) {
@@ -56,29 +103,59 @@ CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step) {
     const ErrorCode checked = check_entry(entry, step.settings);
     answer.entries.push_back(checked);
     if (checked != ErrorCode::none) continue;
-    const CommittedOffset committed{.offset = entry.offset,
-                                    .leader_epoch = entry.leader_epoch,
-                                    .metadata = entry.metadata,
-                                    .committed_at = step.time.wall_ms,
-                                    .expires_at = expires_at,
-                                    .topic_id = entry.topic_id};
+    const CommittedOffset committed = committed_offset(entry, step.time.wall_ms, expires_at);
     step.store.emit(offset_record(request.group_id, entry.partition, &committed), step.outcome);
   }
   return answer;
 }
 
+CommitAnswer stage_offsets(const TransactionalCommit& request, GroupStep& step) {
+  const CommitOffsets& offsets = request.offsets;
+  CommitAnswer answer;
+  const size_t bytes = record_bytes_of(offsets);
+  if (bytes > step.settings.commit_bytes_max) {
+    answer.entries.assign(offsets.entries.size(), ErrorCode::offset_metadata_too_large);
+    return answer;
+  }
+  if (step.store.pending().bytes() + bytes > step.settings.pending_bytes_max) {
+    answer.entries.assign(offsets.entries.size(), ErrorCode::coordinator_not_available);
+    return answer;
+  }
+  answer.entries.reserve(offsets.entries.size());
+  for (const CommitOffsets::Entry& entry : offsets.entries) {
+    const ErrorCode checked = check_entry(entry, step.settings);
+    answer.entries.push_back(checked);
+    if (checked != ErrorCode::none) continue;
+    const CommittedOffset committed = committed_offset(entry, step.time.wall_ms, std::nullopt);
+    step.store.emit_pending(request.producer, offset_record(offsets.group_id, entry.partition, &committed),
+                            step.outcome);
+  }
+  return answer;
+}
+
+void rewrite_overtaken(ProducerId producer, GroupStep& step) {
+  for (const auto& [key, pending] : step.store.pending().overtaken_of(producer)) {
+    const GroupOffsets& offsets = step.store.offsets_of(key.group_id);
+    const auto newer = offsets.find(key.partition);
+    // The topic was deleted in between, and somebody reads another one of its name.
+    const bool is_of_former_topic = newer != offsets.end() && !pending.topic_id.is_zero() &&
+                                    !newer->second.topic_id.is_zero() && newer->second.topic_id != pending.topic_id;
+    if (is_of_former_topic) continue;
+    step.store.emit(offset_record(key.group_id, key.partition, &pending), step.outcome);
+    step.outcome.may_be_cut();
+  }
+}
+
 FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& store) {
   FetchOffsetsAnswer answer;
-  const GroupOffsets& offsets = store.offsets_of(request.group_id);
+  const auto add = [&](const GroupPartition& partition) {
+    answer.offsets.push_back(fetched_offset(request, partition, store));
+  };
   if (request.partitions) {
     answer.offsets.reserve(request.partitions->size());
-    for (const GroupPartition& partition : *request.partitions)
-      answer.offsets.push_back(fetched_offset(offsets, partition));
+    for (const GroupPartition& partition : *request.partitions) add(partition);
   } else {
-    answer.offsets.reserve(offsets.size());
-    for (const auto& [partition, committed] : offsets) {
-      answer.offsets.push_back({.partition = partition, .committed = committed});
-    }
+    for (const GroupPartition& partition : all_partitions(request, store)) add(partition);
   }
   return answer;
 }
@@ -100,6 +177,10 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
       answer.partitions.push_back(ErrorCode::group_subscribed_to_topic);
       continue;
     }
+    if (step.store.pending().contains(request.group_id, partition)) {
+      answer.partitions.push_back(ErrorCode::unstable_offset_commit);
+      continue;
+    }
     if (step.store.offsets_of(request.group_id).contains(partition)) remove_offset(request.group_id, partition, step);
     answer.partitions.push_back(ErrorCode::none);
   }
@@ -107,21 +188,21 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
 }
 
 void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step) {
-  std::vector<OffsetKey> gone;
-  for (const auto& [group_id, offsets] : step.store.all().offsets) {
-    for (const auto& [topic, topic_id] : topics) {
-      const GroupPartition first{topic, PartitionIndex(std::numeric_limits<int32_t>::min())};
-      for (auto each = offsets.lower_bound(first); each != offsets.end() && each->first.topic == topic; ++each) {
-        if (each->second.belongs_to(topic_id)) gone.push_back({group_id, each->first});
-      }
+  for (const auto& [topic, topic_id] : topics) {
+    std::set<OffsetKey> keys;
+    for (const auto& [group_id, offsets] : step.store.all().offsets) collect_topic(group_id, offsets, topic, keys);
+    for (const auto& [group_id, pending] : step.store.pending().all()) collect_topic(group_id, pending, topic, keys);
+    for (const OffsetKey& key : keys) {
+      // The tombstone would take what was committed for the next topic along; what is left of this one expires.
+      if (all_belongs_to(key, topic_id, step.store)) remove_offset(key.group_id, key.partition, step);
     }
   }
-  for (const OffsetKey& key : gone) remove_offset(key.group_id, key.partition, step);
 }
 
 void remove_all_offsets(std::string_view group_id, GroupStep& step) {
-  std::vector<GroupPartition> partitions;
-  for (const auto& [partition, committed] : step.store.offsets_of(group_id)) partitions.push_back(partition);
+  std::set<GroupPartition> partitions;
+  for (const auto& [partition, committed] : step.store.offsets_of(group_id)) partitions.insert(partition);
+  for (const auto& [partition, pending] : step.store.pending().of_group(group_id)) partitions.insert(partition);
   for (const GroupPartition& partition : partitions) remove_offset(group_id, partition, step);
 }
 

@@ -14,12 +14,18 @@ namespace naru {
 
 // Whether the group may commit at all has been decided.
 CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step);
+// The same in a transaction: they are not to be seen before its marker. All wait if there is no room for them.
+CommitAnswer stage_offsets(const TransactionalCommit& request, GroupStep& step);
+// Before the marker that commits the transaction: what the marker alone does not make visible is written again.
+void rewrite_overtaken(ProducerId producer, GroupStep& step);
 FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& store);
-// `group` is null where there are only offsets.
+// `group` is null where there are only offsets. What a transaction has committed is not removed under its feet:
+// unstable_offset_commit.
 DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
                                    const ConsumerGroup* consumer, GroupStep& step);
-// What was committed for another topic of the same name stays.
+// What was committed for another topic of the same name stays. What is pending for these topics goes.
 void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step);
+// Also what is pending.
 void remove_all_offsets(std::string_view group_id, GroupStep& step);
 
 }  // namespace naru

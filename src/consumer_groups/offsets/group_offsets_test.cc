@@ -148,7 +148,7 @@ TEST(GroupOffsets, DeletingLeavesTombstonesOnlyWhereThereWasSomething) {
   EXPECT_EQ(answer.partitions, (std::vector<ErrorCode>{ErrorCode::none, ErrorCode::none}));
   EXPECT_EQ(test.committed("g", kT0), -1);
   ASSERT_EQ(test.log.size(), 2);
-  EXPECT_FALSE(test.log[1].value);
+  EXPECT_FALSE(test.log[1].record.value);
 }
 
 TEST(GroupOffsets, OffsetsOfTopicsThatTheGroupReadsAreNotDeleted) {

@@ -1,0 +1,111 @@
+#include "consumer_groups/offsets/transactional_producers.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace naru {
+namespace {
+
+// Nobody else can be in a transaction: a log has no place for it.
+bool is_producer(const ProducerIdentity& producer) {
+  return producer.id >= ProducerId(0) && producer.epoch >= ProducerEpoch(0);
+}
+
+}  // namespace
+
+void TransactionalProducers::apply_pending(const ProducerIdentity& producer) {
+  Producer& known = producers_[producer.id];
+  if (!known.open) ended_.erase(known.ended_at);
+  if (known.epoch != producer.epoch) known.connection = 0;
+  known.epoch = producer.epoch;
+  known.open = true;
+}
+
+void TransactionalProducers::apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) {
+  Producer& known = producers_[producer.id];
+  if (!known.open) ended_.erase(known.ended_at);
+  if (known.epoch != producer.epoch) known.connection = 0;
+  known.epoch = producer.epoch;
+  known.coordinator_epoch = marker.coordinator_epoch;
+  known.open = false;
+  known.transaction_number = -1;
+  known.ended_at = ++clock_;
+  ended_.emplace(known.ended_at, producer.id);
+  if (ended_.size() > ended_max_) forget_the_oldest();
+}
+
+void TransactionalProducers::forget_the_oldest() {
+  const auto oldest = ended_.begin();
+  forgotten_until_ = oldest->first;
+  producers_.erase(oldest->second);
+  ended_.erase(oldest);
+}
+
+void TransactionalProducers::loaded(MonotonicTime now) {
+  // Another shard of this process has given guards before, and fewer of them than nanoseconds have passed.
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  clock_ = std::max(clock_, static_cast<uint64_t>(std::max<int64_t>(nanoseconds, 0)));
+  loaded_at_ = clock_;
+}
+
+const TransactionalProducers::Producer* TransactionalProducers::find(ProducerId producer) const {
+  const auto found = producers_.find(producer);
+  return found == producers_.end() ? nullptr : &found->second;
+}
+
+bool TransactionalProducers::has_open(ProducerId producer) const {
+  const Producer* known = find(producer);
+  return known != nullptr && known->open;
+}
+
+CommitVerification TransactionalProducers::begin_verification(const ProducerIdentity& producer) {
+  if (!is_producer(producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
+  const Producer* known = find(producer.id);
+  if (known != nullptr && producer.epoch < known->epoch) return {.error = ErrorCode::invalid_producer_epoch};
+  if (known != nullptr && known->open && producer.epoch == known->epoch) return {};
+  return {.guard = ++clock_};
+}
+
+bool TransactionalProducers::guard_holds(uint64_t guard, const Producer* producer) const {
+  return guard > loaded_at_ && guard > (producer == nullptr ? forgotten_until_ : producer->ended_at);
+}
+
+ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& request) const {
+  if (!is_producer(request.producer)) return ErrorCode::invalid_producer_id_mapping;
+  const Producer* known = find(request.producer.id);
+  if (known != nullptr) {
+    if (request.producer.epoch < known->epoch) return ErrorCode::invalid_producer_epoch;
+    const bool is_same = request.producer.epoch == known->epoch;
+    // With one epoch for all transactions only the connection tells that it was meant for an earlier one.
+    const bool is_late = is_same && request.connection != 0 && request.connection < known->connection;
+    if (is_late) return ErrorCode::invalid_txn_state;
+    if (known->open) return is_same ? ErrorCode::none : ErrorCode::concurrent_transactions;
+  }
+  return guard_holds(request.guard, known) ? ErrorCode::none : ErrorCode::invalid_txn_state;
+}
+
+void TransactionalProducers::note_commit(const TransactionalCommit& request) {
+  Producer& known = producers_[request.producer.id];
+  known.connection = std::max(known.connection, request.connection);
+  if (request.transaction_number >= 0) known.transaction_number = request.transaction_number;
+}
+
+TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const WriteMarker& request) const {
+  if (!is_producer(request.producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
+  const Producer* known = find(request.producer.id);
+  if (known == nullptr) return {.is_needed = true};
+  const bool is_of_another = known->open && request.transaction_number >= 0 && known->transaction_number >= 0 &&
+                             request.transaction_number != known->transaction_number;
+  if (is_of_another) return {};
+  const bool must_be_newer = known->open && request.transaction_version >= 2;
+  const ProducerEpoch epoch = request.producer.epoch;
+  if (epoch < known->epoch || (must_be_newer && epoch == known->epoch)) {
+    return {.error = ErrorCode::invalid_producer_epoch};
+  }
+  if (request.marker.coordinator_epoch < known->coordinator_epoch) {
+    return {.error = ErrorCode::transaction_coordinator_fenced};
+  }
+  return {.is_needed = known->open || epoch > known->epoch};
+}
+
+}  // namespace naru

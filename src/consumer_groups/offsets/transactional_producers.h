@@ -1,0 +1,67 @@
+// The producers that commit offsets in transactions, as one shard knows them: who may commit, and which markers count.
+//
+// Follows the rules by which the partition judges batches and markers (replication), so that nothing is decided here
+// that the log refuses afterwards: what was decided and cannot be written costs the shard a reload.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "consumer_groups/group_messages.h"
+#include "foundation/error_code.h"
+#include "foundation/ids.h"
+#include "foundation/time.h"
+#include "record_format/transaction_marker.h"
+
+namespace naru {
+
+// Thread: the shard's strand.
+class TransactionalProducers {
+ public:
+  // Of those whose transactions have ended so many are remembered, those that ended last.
+  explicit TransactionalProducers(size_t ended_max = 10'000) : ended_max_(ended_max) {}
+
+  // From the log, or decided just now.
+  void apply_pending(const ProducerIdentity& producer);
+  void apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker);
+  // Guards that were given before are void.
+  void loaded(MonotonicTime now);
+
+  CommitVerification begin_verification(const ProducerIdentity& producer);
+  ErrorCode check_commit(const TransactionalCommit& request) const;
+  // The commit is decided, and applied: its transaction is open.
+  void note_commit(const TransactionalCommit& request);
+
+  struct MarkerJudgement {
+    ErrorCode error = ErrorCode::none;
+    bool is_needed = false;  // false without an error: it has been written already, or its transaction is long over
+  };
+  MarkerJudgement judge(const WriteMarker& request) const;
+
+  bool has_open(ProducerId producer) const;
+  size_t open_count() const { return producers_.size() - ended_.size(); }
+
+ private:
+  struct Producer {
+    ProducerEpoch epoch{-1};
+    int32_t coordinator_epoch = -1;
+    bool open = false;      // it has written something since its last marker
+    uint64_t ended_at = 0;  // when that was, as a number that guards are compared with
+    // What nobody has told since the shard was loaded is not known.
+    int64_t transaction_number = -1;  // of the open transaction
+    uint64_t connection = 0;          // the newest from which this epoch has committed
+  };
+  const Producer* find(ProducerId producer) const;
+  bool guard_holds(uint64_t guard, const Producer* producer) const;
+  void forget_the_oldest();
+
+  const size_t ended_max_;
+  std::map<ProducerId, Producer> producers_;
+  std::map<uint64_t, ProducerId> ended_;  // by ended_at: those without an open transaction
+  uint64_t clock_ = 0;                    // rises with each guard and marker
+  uint64_t loaded_at_ = 0;
+  uint64_t forgotten_until_ = 0;  // whoever is not known may have ended a transaction until then
+};
+
+}  // namespace naru

@@ -1,0 +1,143 @@
+#include "consumer_groups/offsets/transactional_producers.h"
+
+#include <gtest/gtest.h>
+
+namespace naru {
+namespace {
+
+constexpr ProducerId kId(7);
+
+ProducerIdentity in_epoch(int16_t epoch) {
+  return {kId, ProducerEpoch(epoch)};
+}
+TransactionMarker by_coordinator(int32_t epoch) {
+  return {TransactionResult::commit, epoch};
+}
+TransactionalCommit commit_in(int16_t epoch, uint64_t guard, uint64_t connection = 0, int64_t number = -1) {
+  return {.producer = in_epoch(epoch), .guard = guard, .transaction_number = number, .connection = connection};
+}
+// As the coordinator does it: judged, and applied if it may.
+ErrorCode commit(TransactionalProducers& producers, const TransactionalCommit& request) {
+  const ErrorCode error = producers.check_commit(request);
+  if (error == ErrorCode::none) {
+    producers.apply_pending(request.producer);
+    producers.note_commit(request);
+  }
+  return error;
+}
+WriteMarker marker(int16_t epoch, int16_t version = 1, int64_t number = -1, int32_t coordinator_epoch = 1) {
+  return {.producer = in_epoch(epoch),
+          .marker = by_coordinator(coordinator_epoch),
+          .transaction_version = version,
+          .transaction_number = number};
+}
+// What is judged: the error, and whether it is written.
+std::string judged(const TransactionalProducers& producers, const WriteMarker& request) {
+  const auto judgement = producers.judge(request);
+  if (judgement.error != ErrorCode::none) return std::string(describe(judgement.error).name);
+  return judgement.is_needed ? "written" : "nothing";
+}
+
+TEST(TransactionalProducers, AGuardIsNeededToOpenATransactionAndNotToContinueIt) {
+  TransactionalProducers producers;
+  EXPECT_EQ(commit(producers, commit_in(3, 0)), ErrorCode::invalid_txn_state);
+  const uint64_t guard = producers.begin_verification(in_epoch(3)).guard;
+  EXPECT_EQ(commit(producers, commit_in(3, guard)), ErrorCode::none);
+  EXPECT_EQ(producers.begin_verification(in_epoch(3)).guard, 0U);
+  EXPECT_EQ(commit(producers, commit_in(3, 0)), ErrorCode::none);
+  producers.apply_marker(in_epoch(3), by_coordinator(1));
+  EXPECT_EQ(commit(producers, commit_in(3, guard)), ErrorCode::invalid_txn_state);
+}
+
+TEST(TransactionalProducers, GuardsOfAnEarlierLifeAreVoid) {
+  TransactionalProducers first;
+  first.loaded(MonotonicTime{} + 10s);
+  uint64_t guard = 0;
+  for (int i = 0; i < 1000; ++i) guard = first.begin_verification(in_epoch(0)).guard;
+  TransactionalProducers second;
+  second.loaded(MonotonicTime{} + 11s);
+  second.begin_verification(in_epoch(0));
+  EXPECT_EQ(commit(second, commit_in(0, guard)), ErrorCode::invalid_txn_state);
+}
+
+TEST(TransactionalProducers, OfAProducerThatIsForgottenOnlyNewGuardsHold) {
+  TransactionalProducers producers(1);
+  producers.loaded(MonotonicTime{});
+  const uint64_t before = producers.begin_verification(in_epoch(0)).guard;
+  producers.apply_marker(in_epoch(0), by_coordinator(1));
+  producers.apply_marker({ProducerId(8), ProducerEpoch(0)}, by_coordinator(1));
+  EXPECT_EQ(commit(producers, commit_in(0, before)), ErrorCode::invalid_txn_state);
+  EXPECT_EQ(commit(producers, commit_in(0, producers.begin_verification(in_epoch(0)).guard)), ErrorCode::none);
+  EXPECT_EQ(producers.open_count(), 1U);
+}
+
+TEST(TransactionalProducers, LowerEpochsAreFencedAndAHigherOneWaitsForTheMarker) {
+  TransactionalProducers producers;
+  ASSERT_EQ(commit(producers, commit_in(3, producers.begin_verification(in_epoch(3)).guard)), ErrorCode::none);
+  EXPECT_EQ(producers.begin_verification(in_epoch(2)).error, ErrorCode::invalid_producer_epoch);
+  EXPECT_EQ(commit(producers, commit_in(2, 99)), ErrorCode::invalid_producer_epoch);
+  const uint64_t guard = producers.begin_verification(in_epoch(4)).guard;
+  EXPECT_EQ(commit(producers, commit_in(4, guard)), ErrorCode::concurrent_transactions);
+  producers.apply_marker(in_epoch(4), by_coordinator(1));
+  EXPECT_EQ(commit(producers, commit_in(3, guard)), ErrorCode::invalid_producer_epoch);
+}
+
+TEST(TransactionalProducers, ACommitFromAnOlderConnectionIsLate) {
+  TransactionalProducers producers;
+  ASSERT_EQ(commit(producers, commit_in(0, producers.begin_verification(in_epoch(0)).guard, 5)), ErrorCode::none);
+  EXPECT_EQ(commit(producers, commit_in(0, 0, 4)), ErrorCode::invalid_txn_state);
+  EXPECT_EQ(commit(producers, commit_in(0, 0, 6)), ErrorCode::none);
+  producers.apply_marker(in_epoch(0), by_coordinator(1));
+  const uint64_t guard = producers.begin_verification(in_epoch(0)).guard;
+  EXPECT_EQ(commit(producers, commit_in(0, guard, 5)), ErrorCode::invalid_txn_state) << "also in the next transaction";
+  producers.apply_marker(in_epoch(1), by_coordinator(1));
+  EXPECT_EQ(commit(producers, commit_in(1, producers.begin_verification(in_epoch(1)).guard, 5)), ErrorCode::none);
+}
+
+TEST(TransactionalProducers, MarkersOfAnOpenTransaction) {
+  for (const int16_t version : {int16_t{1}, int16_t{2}}) {
+    TransactionalProducers producers;
+    producers.apply_marker(in_epoch(2), by_coordinator(5));
+    ASSERT_EQ(commit(producers, commit_in(3, producers.begin_verification(in_epoch(3)).guard, 0, 1000)),
+              ErrorCode::none);
+    EXPECT_EQ(judged(producers, marker(2, version, -1, 5)), "INVALID_PRODUCER_EPOCH");
+    EXPECT_EQ(judged(producers, marker(3, version, -1, 5)), version == 2 ? "INVALID_PRODUCER_EPOCH" : "written");
+    EXPECT_EQ(judged(producers, marker(4, version, -1, 5)), "written");
+    EXPECT_EQ(judged(producers, marker(4, version, 1000, 5)), "written");
+    EXPECT_EQ(judged(producers, marker(4, version, 999, 5)), "nothing") << "its transaction is over";
+    EXPECT_EQ(judged(producers, marker(4, version, -1, 4)), "TRANSACTION_COORDINATOR_FENCED");
+    EXPECT_EQ(judged(producers, marker(4, version, -1, 6)), "written");
+  }
+}
+
+TEST(TransactionalProducers, MarkersWithNothingToEndAreWrittenOnlyToFence) {
+  for (const int16_t version : {int16_t{1}, int16_t{2}}) {
+    TransactionalProducers producers;
+    EXPECT_EQ(judged(producers, marker(3, version)), "written");
+    producers.apply_marker(in_epoch(3), by_coordinator(1));
+    EXPECT_EQ(judged(producers, marker(3, version)), "nothing");
+    EXPECT_EQ(judged(producers, marker(4, version)), "written");
+    EXPECT_EQ(judged(producers, marker(2, version)), "INVALID_PRODUCER_EPOCH");
+    EXPECT_EQ(judged(producers, marker(3, version, -1, 0)), "TRANSACTION_COORDINATOR_FENCED");
+  }
+}
+
+TEST(TransactionalProducers, NegativeNumbersAreNobody) {
+  TransactionalProducers producers;
+  for (const ProducerIdentity& nobody : {ProducerIdentity{}, ProducerIdentity{ProducerId(-2), ProducerEpoch(0)},
+                                         ProducerIdentity{ProducerId(3), ProducerEpoch(-1)}}) {
+    EXPECT_EQ(producers.begin_verification(nobody).error, ErrorCode::invalid_producer_id_mapping);
+    EXPECT_EQ(producers.check_commit({.producer = nobody, .guard = 1}), ErrorCode::invalid_producer_id_mapping);
+    EXPECT_EQ(producers.judge({.producer = nobody}).error, ErrorCode::invalid_producer_id_mapping);
+  }
+}
+
+TEST(TransactionalProducers, AfterLoadingTheNumberOfAnOpenTransactionIsNotKnown) {
+  TransactionalProducers producers;
+  producers.apply_pending(in_epoch(0));
+  producers.loaded(MonotonicTime{} + 1s);
+  EXPECT_EQ(judged(producers, marker(0, 1, 999)), "written");
+}
+
+}  // namespace
+}  // namespace naru
