@@ -22,6 +22,7 @@
 #include "timing_wheel/timing_wheel.h"
 #include "transactions/transaction_messages.h"
 #include "transactions/transaction_records.h"
+#include "transactions/transaction_rules.h"
 #include "transactions/transaction_settings.h"
 
 namespace naru {
@@ -44,8 +45,8 @@ class TransactionCoordinator final : public StateShard {
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(const TransactionSettings& settings);
-  // Connections up to this one were accepted before the shard was loaded: what version 1 sends on them may have been
-  // overtaken while another coordinator was in office. Once, after loaded().
+  // Connections up to this one were accepted before the shard was loaded: what version 1 sends on them, and every
+  // InitProducer, may have been overtaken while another coordinator was in office. Once, after loaded().
   void set_connections_before_load(uint64_t newest);
 
   // StateShard
@@ -130,23 +131,26 @@ class TransactionCoordinator final : public StateShard {
                    const CoordinatorTime& time);
   void expire_timer(const Timer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void expire_ids(const CoordinatorTime& time, CoordinatorOutcome& outcome);
-  // True: that was on a connection which the producer has left.
+  // True: that was on a connection which the producer has left, as far as anybody knows.
   bool is_late(const std::string& transactional_id, uint64_t connection) const;
   void heard_on(const std::string& transactional_id, uint64_t connection);
 
   // transaction_parking.cc
-  template <class AnyAsk>
-  void park(AnyAsk ask, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void park(InitAsk ask, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  void park(AddAsk ask, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  bool can_park(const std::string& transactional_id) const;
+  void keep_parked(const std::string& transactional_id, std::variant<InitAsk, AddAsk> ask, const CoordinatorTime& time);
   void resume_parked(const std::string& transactional_id, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void send_back(const Timer& timer, CoordinatorOutcome& outcome);
 
   // transaction_asks.cc
-  InitProducerAnswer init_idle(const StoredTransaction* stored, const InitProducer& request,
+  InitProducerAnswer init_new(const InitProducer& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  InitProducerAnswer init_idle(const StoredTransaction& stored, const InitProducer& request,
                                const CoordinatorTime& time, CoordinatorOutcome& outcome);
-  ErrorCode add(const AddPartitions& request, const StoredTransaction& stored, const CoordinatorTime& time,
-                CoordinatorOutcome& outcome);
-  EndTransactionAnswer end_with(const EndTransaction& request, const CoordinatorTime& time,
-                                CoordinatorOutcome& outcome);
+  ErrorCode add_all(const AddPartitions& request, const StoredTransaction& stored, const CoordinatorTime& time,
+                    CoordinatorOutcome& outcome);
+  EndTransactionAnswer end_decided(const StoredTransaction& stored, const EndTransaction& request, EndVerdict verdict,
+                                   const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   TransactionSettings settings_;
   MarkerSink& sink_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,8 @@ using DurableTransactions = std::map<std::string, StoredTransaction, std::less<>
 std::string to_string(const DurableTransactions& transactions);
 
 inline constexpr size_t kTransactionalIdMaxBytes = 1024;
+// Times are added to each other: none of them may be near the end of the numbers.
+inline constexpr WallTimeMs kLatestStoredTime = std::numeric_limits<WallTimeMs>::max() / 4;
 
 Result<int16_t> transaction_record_type(BytesView key);
 
