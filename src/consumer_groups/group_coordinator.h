@@ -66,7 +66,8 @@ class GroupCoordinator final : public StateShard {
   // Offsets in transactions (README.md). First begin_verification(); when it gives a guard, the transaction's
   // coordinator is asked, and then the commit comes with the guard, which a marker in between makes void. Errors:
   //   invalid_producer_epoch      another instance of the producer has begun, or its transaction was aborted
-  //   invalid_txn_state           the guard is void, or the commit comes late, from an older connection
+  //   invalid_txn_state           the guard is void, or the commit comes late, from an older connection. A marker that
+  //                               was repeated makes a guard void, too: the coordinator may be asked again, and knows
   //   concurrent_transactions     the marker of an earlier epoch has not come yet: it may be asked again
   //   coordinator_not_available   too much is pending here: it may be asked again
   //   invalid_producer_id_mapping nobody has such a producer id or epoch

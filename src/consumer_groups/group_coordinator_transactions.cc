@@ -73,6 +73,8 @@ void GroupCoordinator::write_marker(const WriteMarker& request, Reply<ErrorCode>
     NARU_ASSERT(applied.ok(), "a marker of our own: {}", applied.to_string());
     outcome.marker = {
         .producer = request.producer, .marker = request.marker, .transaction_version = request.transaction_version};
+  } else if (judgement.error == ErrorCode::none) {
+    producers_.note_unwritten(request);
   }
   outcome.answer(std::move(reply), judgement.error);
 }

@@ -52,14 +52,11 @@ FetchedOffset fetched_offset(const FetchOffsets& request, const GroupPartition& 
   return answer;
 }
 
-// Whoever asks for all of them is told of partitions for which a transaction may be about to commit the first offset,
-// if he wants to know.
-std::set<GroupPartition> all_partitions(const FetchOffsets& request, const GroupStore& store) {
+// Also those for which a transaction may be about to commit the first offset.
+std::set<GroupPartition> all_partitions(std::string_view group_id, const GroupStore& store) {
   std::set<GroupPartition> partitions;
-  for (const auto& [partition, committed] : store.offsets_of(request.group_id)) partitions.insert(partition);
-  if (request.require_stable) {
-    for (const auto& [partition, pending] : store.pending().of_group(request.group_id)) partitions.insert(partition);
-  }
+  for (const auto& [partition, committed] : store.offsets_of(group_id)) partitions.insert(partition);
+  for (const auto& [partition, pending] : store.pending().of_group(group_id)) partitions.insert(partition);
   return partitions;
 }
 
@@ -154,8 +151,12 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
   if (request.partitions) {
     answer.offsets.reserve(request.partitions->size());
     for (const GroupPartition& partition : *request.partitions) add(partition);
+  } else if (request.require_stable) {
+    for (const GroupPartition& partition : all_partitions(request.group_id, store)) add(partition);
   } else {
-    for (const GroupPartition& partition : all_partitions(request, store)) add(partition);
+    for (const auto& [partition, committed] : store.offsets_of(request.group_id)) {
+      answer.offsets.push_back({.partition = partition, .committed = committed});
+    }
   }
   return answer;
 }
@@ -200,10 +201,7 @@ void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep&
 }
 
 void remove_all_offsets(std::string_view group_id, GroupStep& step) {
-  std::set<GroupPartition> partitions;
-  for (const auto& [partition, committed] : step.store.offsets_of(group_id)) partitions.insert(partition);
-  for (const auto& [partition, pending] : step.store.pending().of_group(group_id)) partitions.insert(partition);
-  for (const GroupPartition& partition : partitions) remove_offset(group_id, partition, step);
+  for (const GroupPartition& partition : all_partitions(group_id, step.store)) remove_offset(group_id, partition, step);
 }
 
 }  // namespace naru

@@ -23,18 +23,19 @@ void TransactionalProducers::apply_pending(const ProducerIdentity& producer) {
 
 void TransactionalProducers::apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) {
   Producer& known = producers_[producer.id];
-  if (!known.open) ended_.erase(known.ended_at);
   if (known.epoch != producer.epoch) known.connection = 0;
   known.epoch = producer.epoch;
   known.coordinator_epoch = marker.coordinator_epoch;
-  known.open = false;
   known.transaction_number = -1;
-  known.ended_at = ++clock_;
-  ended_.emplace(known.ended_at, producer.id);
-  if (ended_.size() > ended_max_) forget_the_oldest();
+  note_end(known, producer.id);
 }
 
-void TransactionalProducers::forget_the_oldest() {
+void TransactionalProducers::note_end(Producer& producer, ProducerId id) {
+  if (!producer.open) ended_.erase(producer.ended_at);
+  producer.open = false;
+  producer.ended_at = ++clock_;
+  ended_.emplace(producer.ended_at, id);
+  if (ended_.size() <= ended_max_) return;
   const auto oldest = ended_.begin();
   forgotten_until_ = oldest->first;
   producers_.erase(oldest->second);
@@ -106,6 +107,13 @@ TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const Writ
     return {.error = ErrorCode::transaction_coordinator_fenced};
   }
   return {.is_needed = known->open || epoch > known->epoch};
+}
+
+void TransactionalProducers::note_unwritten(const WriteMarker& request) {
+  const auto known = producers_.find(request.producer.id);
+  // From version 2 on a marker in the epoch of the one before is that one once more: the next has a higher epoch.
+  if (known == producers_.end() || known->second.open || request.transaction_version >= 2) return;
+  note_end(known->second, request.producer.id);
 }
 
 }  // namespace naru

@@ -38,6 +38,9 @@ class TransactionalProducers {
     bool is_needed = false;  // false without an error: it has been written already, or its transaction is long over
   };
   MarkerJudgement judge(const WriteMarker& request) const;
+  // It was judged as not needed. It may have ended a transaction all the same, one that has written nothing here: what
+  // was asked about before must not open it any more.
+  void note_unwritten(const WriteMarker& request);
 
   bool has_open(ProducerId producer) const;
   size_t open_count() const { return producers_.size() - ended_.size(); }
@@ -54,7 +57,7 @@ class TransactionalProducers {
   };
   const Producer* find(ProducerId producer) const;
   bool guard_holds(uint64_t guard, const Producer* producer) const;
-  void forget_the_oldest();
+  void note_end(Producer& producer, ProducerId id);
 
   const size_t ended_max_;
   std::map<ProducerId, Producer> producers_;

@@ -122,6 +122,16 @@ TEST(TransactionalProducers, MarkersWithNothingToEndAreWrittenOnlyToFence) {
   }
 }
 
+TEST(TransactionalProducers, AMarkerOfATransactionThatHasWrittenNothingHereMakesGuardsVoid) {
+  TransactionalProducers producers;
+  producers.apply_marker(in_epoch(3), by_coordinator(1));
+  const uint64_t guard = producers.begin_verification(in_epoch(3)).guard;
+  producers.note_unwritten(marker(3, 2));
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard)), ErrorCode::none) << "a repeated one of version 2";
+  producers.note_unwritten(marker(3, 1));
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard)), ErrorCode::invalid_txn_state);
+}
+
 TEST(TransactionalProducers, NegativeNumbersAreNobody) {
   TransactionalProducers producers;
   for (const ProducerIdentity& nobody : {ProducerIdentity{}, ProducerIdentity{ProducerId(-2), ProducerEpoch(0)},
