@@ -73,7 +73,7 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
                batch_bytes_max(config.groups)),
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
-std::unique_ptr<StateShard> GroupCoordinators::make() {
+std::unique_ptr<StateShard> GroupCoordinators::make(PartitionIndex, LeaderEpoch) {
   return std::make_unique<GroupCoordinator>(group_settings(config_.groups, *metadata_.current()));
 }
 

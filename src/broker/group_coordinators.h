@@ -59,7 +59,7 @@ class GroupCoordinators final : private StateShardFactory {
  private:
   static constexpr size_t kMaxWaiting = 1000;  // never reached: images are published one at a time
 
-  std::unique_ptr<StateShard> make() override;
+  std::unique_ptr<StateShard> make(PartitionIndex partition, LeaderEpoch leader_epoch) override;
   void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
 
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view group_id) const;

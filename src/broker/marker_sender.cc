@@ -161,7 +161,7 @@ MarkerToWrite MarkerSender::marker_of(const Piece& piece, const MetadataImage& i
   return {.topic = topic_name,
           .partition = index,
           .request = {.producer = wanted.producer,
-                      .marker = {.result = wanted.result, .coordinator_epoch = wanted.coordinator_epoch.value()},
+                      .marker = {.result = wanted.result, .coordinator_epoch = wanted.coordinator.leader_epoch.value()},
                       .transaction_version = wanted.transaction_version,
                       .number = wanted.number,
                       .leader_epoch = partition != nullptr ? partition->leader_epoch : kNoLeaderEpoch}};

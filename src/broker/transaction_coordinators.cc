@@ -40,9 +40,9 @@ TransactionCoordinators::TransactionCoordinators(Parts parts)
                                                   [this] { return static_cast<double>(sender_.waiting()); }));
 }
 
-std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex index, LeaderEpoch leader_epoch) {
+std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex partition, LeaderEpoch leader_epoch) {
   return std::make_unique<TransactionCoordinator>(settings_of(parts_.config.transactions), *this,
-                                                  CoordinatorReign{index, leader_epoch});
+                                                  CoordinatorReign{partition, leader_epoch});
 }
 
 void TransactionCoordinators::loaded(StateShard& shard, const CoordinatorTime&, CoordinatorOutcome&) {

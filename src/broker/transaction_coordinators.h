@@ -59,7 +59,7 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
  private:
   static constexpr size_t kMaxWaiting = 1000;  // never reached: images are published one at a time
 
-  std::unique_ptr<StateShard> make(PartitionIndex index, LeaderEpoch leader_epoch) override;
+  std::unique_ptr<StateShard> make(PartitionIndex partition, LeaderEpoch leader_epoch) override;
   void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
   void send(const MarkersWanted& wanted) override;
 

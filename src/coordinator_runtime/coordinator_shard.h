@@ -47,8 +47,8 @@ struct CoordinatorServices {
 class StateShardFactory {
  public:
   virtual ~StateShardFactory() = default;
-  // An empty one. Any thread.
-  virtual std::unique_ptr<StateShard> make() = 0;
+  // An empty one, for this partition of the topic and as long as it is led in this epoch. Any thread.
+  virtual std::unique_ptr<StateShard> make(PartitionIndex partition, LeaderEpoch leader_epoch) = 0;
   // Its first step, when it was loaded: for what it has to know besides its log. Inside its strand.
   virtual void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) = 0;
 };

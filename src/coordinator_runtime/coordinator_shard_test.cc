@@ -155,7 +155,7 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   std::shared_ptr<CoordinatorShard> shard;
 
  private:
-  std::unique_ptr<StateShard> make() override { return std::make_unique<Words>(); }
+  std::unique_ptr<StateShard> make(PartitionIndex, LeaderEpoch) override { return std::make_unique<Words>(); }
   void loaded(StateShard&, const CoordinatorTime&, CoordinatorOutcome&) override {}
 };
 

@@ -10,7 +10,8 @@
 namespace naru {
 namespace {
 
-MarkersWanted markers_of(const std::string& transactional_id, const StoredTransaction& stored) {
+MarkersWanted markers_of(const CoordinatorReign& reign, const std::string& transactional_id,
+                         const StoredTransaction& stored) {
   return {
       .transactional_id = transactional_id,
       .producer = stored.producer,
@@ -22,8 +23,9 @@ MarkersWanted markers_of(const std::string& transactional_id, const StoredTransa
 
 }  // namespace
 
-TransactionCoordinator::TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink)
-    : settings_(settings), sink_(sink) {}
+TransactionCoordinator::TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink,
+                                               CoordinatorReign reign)
+    : settings_(settings), sink_(sink), reign_(reign) {}
 
 void TransactionCoordinator::set_settings(const TransactionSettings& settings) {
   settings_ = settings;
@@ -90,7 +92,7 @@ void TransactionCoordinator::loaded(const CoordinatorTime& time) {
     if (stored.partitions.empty()) {
       timers_.insert(time.now, {.kind = Timer::Kind::complete, .transactional_id = id});
     } else {
-      sink_.send(markers_of(id, stored));
+      sink_.send(markers_of(reign_, id, stored));
     }
   }
   timers_.insert(time.now + settings_.expiry_interval, {.kind = Timer::Kind::expiry, .transactional_id = {}});
@@ -179,9 +181,10 @@ void TransactionCoordinator::want_markers(const std::string& transactional_id, c
     complete(transactional_id, time, outcome);
     return;
   }
-  outcome.replies.push_back([&sink = sink_, wanted = markers_of(transactional_id, stored)](const Status& committed) {
-    if (committed.ok()) sink.send(wanted);
-  });
+  outcome.replies.push_back(
+      [&sink = sink_, wanted = markers_of(reign_, transactional_id, stored)](const Status& committed) {
+        if (committed.ok()) sink.send(wanted);
+      });
 }
 
 void TransactionCoordinator::markers_written(const MarkersWritten& written, const CoordinatorTime& time,

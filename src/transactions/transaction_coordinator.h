@@ -41,7 +41,7 @@ class MarkerSink {
 class TransactionCoordinator final : public StateShard {
  public:
   // The sink outlives it, and everything that it has put into outcomes.
-  TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink);
+  TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink, CoordinatorReign reign = {});
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(const TransactionSettings& settings);
@@ -154,6 +154,7 @@ class TransactionCoordinator final : public StateShard {
 
   TransactionSettings settings_;
   MarkerSink& sink_;
+  const CoordinatorReign reign_;
   DurableTransactions stored_;
   std::map<std::string, Live, std::less<>> live_;  // of ids in stored_
   Timers timers_{MonotonicTime{}};

@@ -80,6 +80,8 @@ struct AddPartitions {
   std::vector<TopicPartitionName> partitions;
   Mode mode = Mode::add;
   uint64_t connection = 0;  // of the client; looked at in mode add
+  // For the end of the transaction before, if that is being ended: otherwise concurrent_transactions at once.
+  bool may_wait = true;
 };
 
 struct AddPartitionsAnswer {
@@ -106,7 +108,14 @@ struct EndTransactionAnswer {
 
 // --- Markers ---------------------------------------------------------------------------------------------------------
 
+// Which coordinator has decided: the partition of __transaction_state, and since when it has been led.
+struct CoordinatorReign {
+  PartitionIndex partition{0};
+  LeaderEpoch leader_epoch{0};
+};
+
 struct MarkersWanted {
+  CoordinatorReign coordinator;
   std::string transactional_id;
   ProducerIdentity producer;  // with the epoch that the markers carry
   TransactionResult result = TransactionResult::abort;

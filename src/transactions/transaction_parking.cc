@@ -32,7 +32,7 @@ void TransactionCoordinator::park(InitAsk ask, const CoordinatorTime& time, Coor
 
 void TransactionCoordinator::park(AddAsk ask, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   const std::string id = ask.request.transactional_id;
-  if (!can_park(id)) return answer_busy(std::move(ask.reply), ask.request, outcome);
+  if (!ask.request.may_wait || !can_park(id)) return answer_busy(std::move(ask.reply), ask.request, outcome);
   keep_parked(id, std::move(ask), time);
 }
 
