@@ -50,6 +50,10 @@ class LogProducers {
 
   const ProducerState& state() const { return state_; }
 
+  // The state of the log at some offset in [begin, end], as far as there is a snapshot; an empty one at `begin`
+  // otherwise. Blocks.
+  Result<ProducerSnapshotFiles::Loaded> state_before(Offset begin, Offset end);
+
   // Judges a client's batch, and counts what is refused or repeated.
   SequenceCheck check(const BatchHeader& header, const AppendTerms& terms) const;
   // Of a control batch, `marker` is what its record says. What it has ended.

@@ -220,8 +220,9 @@ class PartitionLog {
 
   // --- Compaction: partition_log_compaction.cc. The order of the calls: log_compaction.h. ----------------------------
   const CompactionProgress& compaction_progress() const { return compaction_progress_; }
-  // Of the first `segments`, all of them sealed.
-  std::unique_ptr<LogCompaction> begin_compaction(size_t segments, const CompactionSettings& settings);
+  // Of the first `segments`, all of them sealed and below the last stable offset. Blocks on the index of aborted
+  // transactions; corrupt_data when that is damaged.
+  Result<std::unique_ptr<LogCompaction>> begin_compaction(size_t segments, const CompactionSettings& settings);
   // False: the log was truncated since, what clean_next() has made is void. True: until end_swap(), nothing that is
   // being replaced can be truncated.
   bool begin_swap(const LogCompaction& compaction);
@@ -253,7 +254,14 @@ class PartitionLog {
   const Segment& active() const { return *segments_.back(); }
   size_t segment_index(Offset offset) const;
 
-  Result<AppendOutcome> write_batch(BytesView header, BytesView records, const BatchHeader& stored, WallTimeMs now);
+  struct BatchToWrite {
+    BytesView header;
+    BytesView records;
+    BatchHeader stored;
+    std::optional<TransactionMarker> marker;
+  };
+  Result<AppendOutcome> write_batch(const BatchToWrite& batch, WallTimeMs now);
+  void note_aborted(const TransactionEnd& ended);
   Status check_size(const BatchHeader& stored) const;
   Status make_room(const BatchHeader& stored, WallTimeMs now);
   Status roll(WallTimeMs now);

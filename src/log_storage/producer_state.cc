@@ -235,7 +235,9 @@ void ProducerState::forget_longest_idle() {
 }
 
 bool ProducerState::restore(const Producer& producer) {
-  if (by_id_.contains(producer.id)) return false;
+  if (by_id_.contains(producer.id) || (producer.in_transaction() && open_.contains(producer.transaction_start))) {
+    return false;
+  }
   Producers& list = list_of(producer);
   list.push_back(producer);
   by_id_.emplace(producer.id, std::prev(list.end()));

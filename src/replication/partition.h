@@ -185,6 +185,7 @@ struct LogAccess {
   Offset high_watermark;
   const TopicConfig& config;
   bool leads = false;
+  Offset last_stable_offset;
 };
 
 // What happens to a log after its partition was closed.
@@ -311,7 +312,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       using Answer = std::invoke_result_t<Function, const LogAccess&>;
       if (!availability_.ok()) return Answer(failure(availability_));
-      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
+      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
       tell_log_start();
       if (!log_->offline()) sync_what_waits();
       tell_unsynced_files();
@@ -325,7 +326,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto with_log_to_the_end(Function function) {
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       if (log_->offline()) return Status(ErrorCode::log_offline, log_->offline_reason().message());
-      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
+      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
       if (log_->offline()) go_offline(log_->offline_reason());
       return status;
     });
@@ -386,8 +387,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   // Whether this leader may append something for whom these acknowledgements are wanted.
   Status why_not_appending(LeaderEpoch leader_epoch, Acks acks) const;
-  // Appends what was found to be good; false: it could not, and the slot is finished.
-  bool store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
+  // Appends what was found to be good.
+  void store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
              const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.
   bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
@@ -412,6 +413,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;
   PartitionView read_inside(const ReadRequest& request);
   void read_slice(PartitionView& view, Offset from, uint32_t max_bytes, bool at_least_one_batch, EmptyBatches empty);
+  void add_aborted(PartitionView& view, Offset from);
   Result<EpochEnd> end_of_epoch_inside(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) const;
   Offset end_for(bool read_committed) const { return read_committed ? last_stable_offset() : high_watermark(); }
   Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp, bool read_committed);
@@ -432,7 +434,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<VerificationGuard> begin_verification_inside(const BatchHeader& header);
   AppendTerms terms_of(const AppendRequest& request) const;
   SequenceCheck check_producer(const AppendRequest& request) const;
-  void note_transactional(const AppendRequest& request, bool was_open);
+  void note_transactional(const AppendRequest& request);
   Result<MarkerAction> check_marker_inside(const MarkerRequest& request) const;
   bool is_late(const MarkerRequest& request) const;
   void append_marker_inside(const MarkerRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
