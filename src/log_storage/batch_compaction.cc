@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "foundation/assert.h"
 #include "record_format/batch_rewriter.h"
 #include "record_format/record_reader.h"
 
@@ -10,11 +11,11 @@ namespace {
 
 enum class Fate : uint8_t { stays, stays_as_delete_marker, goes };
 
-Fate fate_of(const RecordView& record, const BatchHeader& header, const OffsetMap& newest,
-             const CompactionRules& rules) {
+Fate fate_of(const RecordView& record, const BatchHeader& header, const OffsetMap& newest, const CompactionRules& rules,
+             bool aborted) {
   if (record.offset >= rules.limit) return Fate::stays;
   const Fate superfluous = record.offset == rules.last_offset ? Fate::stays : Fate::goes;
-  if (!record.key) return superfluous;
+  if (!record.key || aborted) return superfluous;
   if (const auto latest = newest.find(*record.key); latest && *latest > record.offset) return Fate::goes;
   if (record.value) return Fate::stays;
   const bool expired = header.has_delete_horizon() && header.base_timestamp <= rules.now;
@@ -36,9 +37,9 @@ struct Survivors {
 
 template <class Visit>
 Status for_each_survivor(RecordReader reader, const BatchHeader& header, const OffsetMap& newest,
-                         const CompactionRules& rules, Visit visit) {
+                         const CompactionRules& rules, bool aborted, Visit visit) {
   for (RecordView record; reader.next(record);) {
-    const Fate fate = fate_of(record, header, newest, rules);
+    const Fate fate = fate_of(record, header, newest, rules, aborted);
     if (fate != Fate::goes) visit(record, fate);
   }
   return reader.status();
@@ -47,21 +48,23 @@ Status for_each_survivor(RecordReader reader, const BatchHeader& header, const O
 }  // namespace
 
 Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_batch, const OffsetMap& newest,
-                                     const CompactionRules& rules, bool is_known_of_producer,
+                                     const CompactionRules& rules, const BatchStanding& standing,
                                      Decompressor& decompressor) {
+  NARU_ASSERT(!header.is_control(), "the control batch at {} is compacted like records", header.base_offset);
   CompactedBatch result;
-  if (header.base_offset >= rules.limit || header.is_control()) return result;
+  if (header.base_offset >= rules.limit) return result;
 
   NARU_TRY_ASSIGN(const RecordReader reader,
                   open_records(header, whole_batch, decompressor, rules.max_decompressed_bytes));
   Survivors survivors;
-  NARU_TRY(for_each_survivor(reader, header, newest, rules, [&survivors](const RecordView&, Fate fate) {
-    ++survivors.records;
-    survivors.delete_markers |= fate == Fate::stays_as_delete_marker;
-  }));
+  NARU_TRY(
+      for_each_survivor(reader, header, newest, rules, standing.aborted, [&survivors](const RecordView&, Fate fate) {
+        ++survivors.records;
+        survivors.delete_markers |= fate == Fate::stays_as_delete_marker;
+      }));
   result.removed_records = static_cast<uint32_t>(header.records_count - survivors.records);
   if (survivors.records == 0) {
-    if (!is_known_of_producer) {
+    if (!standing.known_of_producer) {
       result.kind = CompactedBatch::Kind::removed;
     } else if (header.records_count > 0) {
       result.kind = CompactedBatch::Kind::emptied;
@@ -75,13 +78,39 @@ Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_
   if (survivors.records == header.records_count && !horizon) return result;
 
   BatchRewriter rewriter(header, horizon);
-  NARU_TRY(for_each_survivor(reader, header, newest, rules,
+  NARU_TRY(for_each_survivor(reader, header, newest, rules, standing.aborted,
                              [&rewriter](const RecordView& record, Fate) { rewriter.keep(record); }));
   auto rewritten = rewriter.build();
   if (!rewritten && rewritten.error() == ErrorCode::invalid_argument) return CompactedBatch{};  // see BatchRewriter
   if (!rewritten) return failure(std::move(rewritten).error());
   result.kind = CompactedBatch::Kind::rewritten;
   result.bytes = std::move(*rewritten);
+  return result;
+}
+
+Result<CompactedBatch> compact_marker(const BatchHeader& header, BytesView whole_batch, const CompactionRules& rules,
+                                      bool needed) {
+  CompactedBatch result;
+  const bool decided = header.last_offset() < rules.limit && header.last_offset() != rules.last_offset;
+  if (needed || !decided) return result;
+  if (header.has_delete_horizon()) {
+    if (header.base_timestamp > rules.now) {
+      result.delete_horizon = header.base_timestamp;
+    } else {
+      result.kind = CompactedBatch::Kind::removed;
+      result.removed_records = static_cast<uint32_t>(header.records_count);
+    }
+    return result;
+  }
+  const std::optional<WallTimeMs> horizon = horizon_for(header, rules);
+  if (!horizon || header.records_count == 0) return result;
+  BatchRewriter rewriter(header, horizon);
+  RecordReader reader(header, batch_records(whole_batch));
+  for (RecordView record; reader.next(record);) rewriter.keep(record);
+  NARU_TRY(reader.status());
+  NARU_TRY_ASSIGN(result.bytes, rewriter.build());
+  result.kind = CompactedBatch::Kind::rewritten;
+  result.delete_horizon = horizon;
   return result;
 }
 

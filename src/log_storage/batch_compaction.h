@@ -5,6 +5,9 @@
 // who begins before it passes learns of the deletion. Records without a key do not survive. At and above the limit
 // nothing is decided, and everything stays. The last record of all that is compacted stays in any case: so readers
 // always find one at the end, and do not have to move over emptiness to get there.
+//
+// Records of aborted transactions do not survive. The marker of a transaction stays as long as records of it are left,
+// and then until a delete horizon, like a delete marker.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +45,19 @@ struct CompactedBatch {
   std::optional<WallTimeMs> delete_horizon;
 };
 
-// `is_known_of_producer`: repetitions of the batch have to be recognised.
+// What the log knows of a batch.
+struct BatchStanding {
+  bool known_of_producer = false;  // repetitions of it have to be recognised; a marker: it is the producer's last one
+  bool aborted = false;            // its records belong to an aborted transaction
+};
+
 // unsupported_compression_type, invalid_record, message_too_large when its records cannot be read.
 Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_batch, const OffsetMap& newest,
-                                     const CompactionRules& rules, bool is_known_of_producer,
+                                     const CompactionRules& rules, const BatchStanding& standing,
                                      Decompressor& decompressor);
+
+// The same for a control batch. `needed`: there are records of its transaction, or it is its producer's last one.
+Result<CompactedBatch> compact_marker(const BatchHeader& header, BytesView whole_batch, const CompactionRules& rules,
+                                      bool needed);
 
 }  // namespace naru

@@ -101,6 +101,7 @@ Status CleanedSegment::finish(WallTimeMs last_append) {
   NARU_TRY(write_buffer());
   NARU_TRY(write_index(kOffsetIndexSuffix, segment_->offset_index_content()));
   NARU_TRY(write_index(kTimeIndexSuffix, segment_->time_index_content()));
+  if (segment_->aborted_count() > 0) NARU_TRY(write_index(kAbortedIndexSuffix, segment_->aborted_index_content()));
   NARU_TRY(file_->set_modified_ms(last_append));
   segment_->set_last_append_ms(last_append);
   return file_->sync_data();
@@ -112,7 +113,7 @@ std::unique_ptr<Segment> CleanedSegment::take_segment() {
 }
 
 void CleanedSegment::discard() {
-  for (const std::string_view suffix : {kLogSuffix, kOffsetIndexSuffix, kTimeIndexSuffix}) {
+  for (const std::string_view suffix : {kLogSuffix, kOffsetIndexSuffix, kTimeIndexSuffix, kAbortedIndexSuffix}) {
     ignore(open_files_->file_system().remove_file(cleaned_path(suffix)));  // else the next recovery does
   }
 }

@@ -1,7 +1,8 @@
 // The segment that a compaction writes, to take the place of one or several older ones.
 //
 // Its file is "<base>.log.cleaned" until finish() has made it durable; renames then make it "<base>.log.swap", and
-// "<base>.log" at last (segment_swap.h). Its indexes wait in "<base>.index.cleaned" and "<base>.timeindex.cleaned".
+// "<base>.log" at last (segment_swap.h). Its indexes wait in "<base>.index.cleaned" and "<base>.timeindex.cleaned", and
+// "<base>.txnindex.cleaned" where there is one.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,9 @@ class CleanedSegment {
   // batch; they are kept apart by epoch, so that the epochs' starts can be read from the batches alone.
   Status append(BytesView batch);
   Status append_removed(Offset begin, Offset end, LeaderEpoch epoch);
+
+  // The marker that was appended last ends this transaction.
+  void note_aborted(const AbortedTransaction& aborted) { segment_->note_aborted(aborted); }
 
   // Whether a further segment can be taken in: within segment.bytes, the size of an index, and 2^31 offsets.
   bool has_room_for(uint64_t bytes, Offset end_offset) const;

@@ -4,7 +4,7 @@
 //     start      first dirty                 end
 //
 // Up to the first dirty offset no key occurs twice, except for its newer records behind it. A compaction reads the keys
-// of the dirty part and goes over everything in front of its end. Not yet: segments that the high watermark has not
+// of the dirty part and goes over everything in front of its end. Not yet: segments that the last stable offset has not
 // passed, and those that are younger than min.compaction.lag.ms.
 #pragma once
 

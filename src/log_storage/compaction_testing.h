@@ -85,7 +85,7 @@ inline std::map<std::string, std::string> replay(const std::vector<KeyedRecord>&
 
 // All steps of one compaction of everything that is sealed, without anybody in between.
 inline Result<CompactionStatistics> compact_now(PartitionLog& log, const CompactionSettings& settings) {
-  const auto owned = log.begin_compaction(log.segment_count() - 1, settings);
+  const auto owned = log.begin_compaction(log.segment_count() - 1, settings).value();
   LogCompaction& compaction = *owned;
   NARU_TRY(compaction.read_keys());
   for (;;) {

@@ -2,7 +2,8 @@
 // until there are enough for one write, lookups in the rest are a binary search with small reads.
 //
 // An index is a hint. Whoever follows it compares the batch it leads to; a damaged entry costs time, never a wrong
-// answer.
+// answer. The exception is the index of aborted transactions, which nothing can be compared with when it is read: its
+// entries have CRCs, and the offset index beside it says how many there are.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "foundation/bytes.h"
 #include "foundation/status.h"
+#include "log_storage/aborted_transaction.h"
 #include "log_storage/open_files.h"
 
 namespace naru {
@@ -49,15 +51,25 @@ class IndexFile {
  public:
   static constexpr size_t kHeaderSize = 16;  // magic, format version, entry size
   static constexpr uint32_t kFormatVersion = 1;
+  // Of an offset index beside which there is an index of aborted transactions; the higher bytes are how many entries
+  // that has, or the largest number they can hold.
+  static constexpr uint32_t kFormatVersionWithAborted = 2;
+  static constexpr uint32_t kMaxAbortedNoted = (1u << 24) - 1;
 
   // An index without entries; what the file holds, if there is one, is overwritten by the first flush.
   IndexFile(OpenFiles& files, std::string path) : files_(&files), path_(std::move(path)) {}
   // The index in the file. not_found; corrupt_data when header, size or last entry are wrong.
   static Result<IndexFile> load(OpenFiles& files, std::string path);
+  // Looks at every entry, too: corrupt_data when one is damaged.
+  static Result<IndexFile> load_whole(OpenFiles& files, std::string path);
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return flushed_ + pending_.size(); }
   const std::optional<Entry>& last() const { return last_; }
+
+  // Of an offset index: how many aborted transactions are noted beside it. In the file after the next flush.
+  uint32_t aborted_noted() const { return aborted_noted_; }
+  void note_aborted_count(uint64_t count);
 
   void append(const Entry& entry);
   // Enough entries wait in memory to be worth a write.
@@ -79,6 +91,10 @@ class IndexFile {
   // The last entry for which `before` holds; it holds for a first part of the entries and not for the rest.
   template <class Predicate>
   Result<std::optional<Entry>> last_where(Predicate before);
+  // Visits the entries from the first one on for which `before` does not hold, until `visit` returns false. True: it
+  // never did.
+  template <class Predicate, class Visit>
+  Result<bool> visit_from(Predicate before, Visit visit);
   // Keeps the entries for which `before` holds.
   template <class Predicate>
   Status truncate(Predicate before);
@@ -86,10 +102,14 @@ class IndexFile {
  private:
   static constexpr size_t kFlushEntries = 512;
 
-  static Bytes encode_header();
+  static constexpr size_t kReadEntries = 64;
+
+  Bytes encode_header() const;
   Bytes encode_pending() const;
   void pending_is_written();
   Result<Entry> at(uint64_t number);
+  // Some entries of the file from this one on: at least one.
+  Result<std::vector<Entry>> some_from(uint64_t number);
   template <class Predicate>
   Result<uint64_t> count_where(Predicate before);
 
@@ -100,6 +120,8 @@ class IndexFile {
   std::vector<Entry> pending_;  // entries behind them
   std::optional<Entry> last_;
   bool unsynced_ = false;
+  uint32_t aborted_noted_ = 0;
+  bool header_is_behind_ = false;
 };
 
 template <class Entry>
@@ -130,6 +152,24 @@ Result<std::optional<Entry>> IndexFile<Entry>::last_where(Predicate before) {
 }
 
 template <class Entry>
+template <class Predicate, class Visit>
+Result<bool> IndexFile<Entry>::visit_from(Predicate before, Visit visit) {
+  if (!last_ || before(*last_)) return true;
+  NARU_TRY_ASSIGN(uint64_t number, count_where(before));
+  while (number < flushed_) {
+    NARU_TRY_ASSIGN(const std::vector<Entry> some, some_from(number));
+    for (const Entry& entry : some) {
+      if (!visit(entry)) return false;
+    }
+    number += some.size();
+  }
+  for (; number < size(); ++number) {
+    if (!visit(pending_[number - flushed_])) return false;
+  }
+  return true;
+}
+
+template <class Entry>
 template <class Predicate>
 Status IndexFile<Entry>::truncate(Predicate before) {
   NARU_TRY_ASSIGN(const uint64_t count, count_where(before));
@@ -151,7 +191,9 @@ Status IndexFile<Entry>::truncate(Predicate before) {
 
 using OffsetIndex = IndexFile<OffsetIndexEntry>;
 using TimeIndex = IndexFile<TimeIndexEntry>;
+using AbortedIndex = IndexFile<AbortedTransaction>;
 extern template class IndexFile<OffsetIndexEntry>;
 extern template class IndexFile<TimeIndexEntry>;
+extern template class IndexFile<AbortedTransaction>;
 
 }  // namespace naru

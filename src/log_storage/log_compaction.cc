@@ -38,28 +38,31 @@ LogCompaction::LogCompaction(Source source, CompactionSettings settings)
              .last_offset = end_of(source_.segments) - 1,
              .now = settings_.now,
              .delete_retention_ms = settings_.delete_retention_ms,
-             .max_decompressed_bytes = source_.config.max_decompressed_bytes} {}
+             .max_decompressed_bytes = source_.config.max_decompressed_bytes},
+      transactions_(source_.aborted) {}
 
 Status LogCompaction::check_cancelled() const {
   return settings_.cancelled.cancelled() ? Status(ErrorCode::cancelled) : Status();
 }
 
 Status LogCompaction::read_keys() {
+  CompactedTransactions transactions(source_.aborted);
   for (const CompactedInput& segment : source_.segments) {
     if (segment.end_offset <= source_.progress.first_dirty || segment.end_offset <= source_.start_offset) continue;
-    NARU_TRY_ASSIGN(const bool all, read_keys_of(segment));
+    NARU_TRY_ASSIGN(const bool all, read_keys_of(segment, transactions));
     if (!all) break;
   }
   return Status();
 }
 
-Result<bool> LogCompaction::read_keys_of(const CompactedInput& segment) {
+Result<bool> LogCompaction::read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions) {
   NARU_TRY_ASSIGN(BatchStream stream, open_stream(*source_.file_system, segment));
   for (;;) {
     NARU_TRY(check_cancelled());
     NARU_TRY_ASSIGN(const auto batch, stream.next());
     if (!batch) return true;
     if (batch->header.is_control() || batch->header.last_offset() < source_.progress.first_dirty) continue;
+    if (transactions.is_aborted(batch->header)) continue;  // they make nothing superfluous
     NARU_TRY_ASSIGN(RecordReader reader,
                     open_records(batch->header, batch->bytes, decompressor_, rules_.max_decompressed_bytes));
     for (RecordView record; reader.next(record);) {
@@ -123,11 +126,33 @@ Status LogCompaction::clean_segment(const CompactedInput& segment) {
 }
 
 Status LogCompaction::clean_batch(const StreamedBatch& batch) {
-  const BatchHeader& header = batch.header;
-  NARU_TRY_ASSIGN(const CompactedBatch result,
-                  compact_batch(header, batch.bytes, newest_, rules_, is_known_of_producer(header), decompressor_));
+  CompactedTransactions::End ended;
+  NARU_TRY_ASSIGN(const CompactedBatch result, compact(batch, ended));
   statistics_.removed_records += result.removed_records;
   if (result.delete_horizon) next_delete_horizon_ = std::min(next_delete_horizon_, *result.delete_horizon);
+  NARU_TRY(take_over(batch, result));
+  // Without its marker, readers would take everything that follows for aborted.
+  if (ended.aborted && result.kind != CompactedBatch::Kind::removed) cleaned_->note_aborted(*ended.aborted);
+  return Status();
+}
+
+Result<CompactedBatch> LogCompaction::compact(const StreamedBatch& batch, CompactedTransactions::End& ended) {
+  const BatchHeader& header = batch.header;
+  if (header.is_control()) {
+    ended = transactions_.end(header);
+    return compact_marker(header, batch.bytes, rules_, ended.has_records || is_known_of_producer(header));
+  }
+  const BatchStanding standing{.known_of_producer = is_known_of_producer(header),
+                               .aborted = transactions_.is_aborted(header)};
+  NARU_TRY_ASSIGN(CompactedBatch result, compact_batch(header, batch.bytes, newest_, rules_, standing, decompressor_));
+  const bool has_records = header.records_count > 0 && (result.kind == CompactedBatch::Kind::unchanged ||
+                                                        result.kind == CompactedBatch::Kind::rewritten);
+  if (header.is_transactional() && has_records) transactions_.stays(header);
+  return result;
+}
+
+Status LogCompaction::take_over(const StreamedBatch& batch, const CompactedBatch& result) {
+  const BatchHeader& header = batch.header;
   switch (result.kind) {
     case CompactedBatch::Kind::unchanged:
       return cleaned_->append(batch.bytes);

@@ -27,6 +27,7 @@
 #include "foundation/time.h"
 #include "log_storage/batch_compaction.h"
 #include "log_storage/cleaned_segment.h"
+#include "log_storage/compacted_transactions.h"
 #include "log_storage/compaction_plan.h"
 #include "log_storage/log_config.h"
 #include "log_storage/offset_map.h"
@@ -72,9 +73,11 @@ class LogCompaction {
     uint64_t truncations;
     CompactionProgress progress;
     std::vector<CompactedInput> segments;
-    // The batches by which repetitions are recognised: base offsets, ascending. They stay, if need be without records,
-    // so that what is known of the producers can be read from the log alone.
+    // The batches by which repetitions are recognised, and the last markers: base offsets, ascending. They stay, if
+    // need be without records, so that what is known of the producers can be read from the log alone.
     std::vector<Offset> batches_of_producers;
+    // Transactions that have records in the segments. All that begin in them have ended.
+    std::vector<AbortedTransaction> aborted;
   };
   LogCompaction(Source source, CompactionSettings settings);
 
@@ -103,9 +106,11 @@ class LogCompaction {
 
  private:
   // False: there is no room for more keys.
-  Result<bool> read_keys_of(const CompactedInput& segment);
+  Result<bool> read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions);
   Status clean_segment(const CompactedInput& segment);
   Status clean_batch(const struct StreamedBatch& batch);
+  Result<CompactedBatch> compact(const struct StreamedBatch& batch, CompactedTransactions::End& ended);
+  Status take_over(const struct StreamedBatch& batch, const CompactedBatch& result);
   Status check_cancelled() const;
   bool is_known_of_producer(const BatchHeader& header) const;
 
@@ -114,6 +119,7 @@ class LogCompaction {
   OffsetMap newest_;
   CompactionRules rules_;
   Decompressor decompressor_;
+  CompactedTransactions transactions_;
 
   size_t next_ = 0;  // of source_.segments
   std::optional<CleanedSegment> cleaned_;

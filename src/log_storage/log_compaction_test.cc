@@ -165,7 +165,7 @@ TEST(LogCompaction, AppendsReadsAndANewStartDoNotDisturbIt) {
   LogOnDisk disk(9);
   const auto log = one_segment_each(disk, {put("a", "1"), put("b", "2"), put("a", "3"), put("b", "4")});
   const auto held = log->read(Offset(0), Offset(4), 1000, true);
-  const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0));
+  const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
   LogCompaction& compaction = *owned;
   ASSERT_TRUE(append(*log, put("a", "5")).has_value());
   ASSERT_TRUE(compaction.read_keys().ok());
@@ -189,7 +189,7 @@ TEST(LogCompaction, AppendsReadsAndANewStartDoNotDisturbIt) {
 TEST(LogCompaction, ATruncationMakesItVoid) {
   LogOnDisk disk(10);
   const auto log = one_segment_each(disk, {put("a", "1"), put("a", "2"), put("a", "3")});
-  const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0));
+  const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
   LogCompaction& compaction = *owned;
   ASSERT_TRUE(compaction.read_keys().ok());
   ASSERT_TRUE(compaction.clean_next().value());
@@ -205,7 +205,7 @@ TEST(LogCompaction, CanBeCancelled) {
   CancelSource source;
   CompactionSettings settings = compaction_at(0);
   settings.cancelled = source.token();
-  const auto owned = log->begin_compaction(2, settings);
+  const auto owned = log->begin_compaction(2, settings).value();
   LogCompaction& compaction = *owned;
   ASSERT_TRUE(compaction.read_keys().ok());
   source.cancel();

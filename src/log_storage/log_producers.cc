@@ -6,6 +6,7 @@
 
 #include "foundation/assert.h"
 #include "foundation/log.h"
+#include "log_storage/control_batches.h"
 #include "log_storage/producer_snapshot.h"
 #include "log_storage/segment.h"
 
@@ -35,6 +36,12 @@ Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
   return Status();
 }
 
+Result<ProducerSnapshotFiles::Loaded> LogProducers::state_before(Offset begin, Offset end) {
+  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits));
+  loaded.offset = std::max(loaded.offset, begin);
+  return loaded;
+}
+
 Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
   for (const auto& segment : segments) {
     if (segment->empty() || segment->end_offset() <= from) continue;
@@ -49,10 +56,13 @@ Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
 
 Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
   NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(from));
+  NARU_TRY_ASSIGN(const std::shared_ptr<const File> file, segment.file());
   Offset reached = from;
   while (!walk.at_end()) {
+    const uint64_t position = walk.position();
     NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
-    state_.apply(header, now);
+    NARU_TRY_ASSIGN(const auto marker, read_marker(*file, position, header));
+    state_.apply(header, now, marker);
     bytes_behind_snapshot_ += header.total_size;
     if (header.producer_id >= ProducerId(0)) ++changes_;
     reached = header.next_offset();
@@ -62,12 +72,11 @@ Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
 }
 
 Status LogProducers::truncated(Segments segments) {
-  const WallTimeMs newest = state_.empty() ? 0 : state_.producers().back().last_append_ms;
-  return rebuild(segments, newest);
+  return rebuild(segments, state_.newest_append_ms());
 }
 
-SequenceCheck LogProducers::check(const BatchHeader& header) const {
-  SequenceCheck result = state_.check(header);
+SequenceCheck LogProducers::check(const BatchHeader& header, const AppendTerms& terms) const {
+  SequenceCheck result = state_.check(header, terms);
   if (rules_.accounting != nullptr) {
     if (!result.refused.ok()) rules_.accounting->refused.add();
     if (result.duplicate) rules_.accounting->duplicates.add();
@@ -75,15 +84,17 @@ SequenceCheck LogProducers::check(const BatchHeader& header) const {
   return result;
 }
 
-void LogProducers::applied(const BatchHeader& stored, WallTimeMs now) {
+std::optional<TransactionEnd> LogProducers::applied(const BatchHeader& stored, WallTimeMs now,
+                                                    const std::optional<TransactionMarker>& marker) {
   bytes_behind_snapshot_ += stored.total_size;
   snapshot_due_ |= bytes_behind_snapshot_ >= kSnapshotBytes;
-  if (stored.producer_id < ProducerId(0)) return;
+  if (stored.producer_id < ProducerId(0)) return std::nullopt;
   ++changes_;
   const uint64_t evicted_before = state_.evicted();
-  state_.apply(stored, now);
+  const auto ended = state_.apply(stored, now, marker);
   state_.expire(now);
   account(evicted_before);
+  return ended;
 }
 
 void LogProducers::expire(WallTimeMs now) {

@@ -50,9 +50,16 @@ class LogProducers {
 
   const ProducerState& state() const { return state_; }
 
+  // The state of the log at some offset in [begin, end], as far as there is a snapshot; an empty one at `begin`
+  // otherwise. Blocks.
+  Result<ProducerSnapshotFiles::Loaded> state_before(Offset begin, Offset end);
+
   // Judges a client's batch, and counts what is refused or repeated.
-  SequenceCheck check(const BatchHeader& header) const;
-  void applied(const BatchHeader& stored, WallTimeMs now);
+  SequenceCheck check(const BatchHeader& header, const AppendTerms& terms) const;
+  // Of a control batch, `marker` is what its record says. What it has ended.
+  std::optional<TransactionEnd> applied(const BatchHeader& stored, WallTimeMs now,
+                                        const std::optional<TransactionMarker>& marker);
+  void committed(Offset high_watermark) { state_.committed(high_watermark); }
   // For logs that nobody appends to.
   void expire(WallTimeMs now);
 

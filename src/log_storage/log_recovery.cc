@@ -6,6 +6,7 @@
 
 #include "foundation/log.h"
 #include "foundation/sort_and_drop_doubles.h"
+#include "log_storage/aborted_rebuild.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/recovery_epochs.h"
 #include "log_storage/recovery_table.h"
@@ -37,6 +38,8 @@ class LogRecovery {
   Status remove_below_start();
   // Applies the decisions: from the end of the log to its begin, so that a prefix is whole at every moment.
   Status remove_dropped();
+  void prepare_producers();
+  Status settle_aborted();
   Status settle_segments();
   Status activate_last();
   Status settle_epochs();
@@ -72,6 +75,8 @@ Result<RecoveredLog> LogRecovery::run() {
   leave_out_below_start();
   NARU_TRY(examine_segments());
   NARU_TRY(remove_dropped());
+  prepare_producers();
+  NARU_TRY(settle_aborted());
   NARU_TRY(settle_segments());
   NARU_TRY(activate_last());
   NARU_TRY(settle_epochs());
@@ -103,7 +108,9 @@ void LogRecovery::sort_files(const std::vector<DirectoryEntry>& entries) {
     if (const auto base = parse_segment_file_name(name, kLogSuffix)) {
       base_offsets_.push_back(*base);
     } else if (const auto indexed = parse_segment_file_name(name, kOffsetIndexSuffix).or_else([&] {
-                 return parse_segment_file_name(name, kTimeIndexSuffix);
+                 return parse_segment_file_name(name, kTimeIndexSuffix).or_else([&] {
+                   return parse_segment_file_name(name, kAbortedIndexSuffix);
+                 });
                })) {
       indexes.push_back(*indexed);
     } else if (const auto snapshot = parse_segment_file_name(name, kProducerSnapshotSuffix)) {
@@ -266,6 +273,21 @@ Status LogRecovery::remove_dropped() {
   return Status();
 }
 
+void LogRecovery::prepare_producers() {
+  log_.producers.emplace(file_system_, folder_, std::move(producer_snapshots_), options_.producers);
+}
+
+// Before the indexes of scanned segments are written. What lies behind the end was not decided about yet, but it is no
+// part of the segments any more.
+Status LogRecovery::settle_aborted() {
+  std::vector<Segment*> segments;
+  for (const ExaminedSegment& found : kept_) {
+    if (found.has_markers) found.segment->doubt_aborted();
+    segments.push_back(found.segment.get());
+  }
+  return rebuild_aborted(segments, *log_.producers);
+}
+
 Status LogRecovery::settle_segments() {
   for (size_t number = kept_.size(); number-- > 0;) {
     const bool last = number + 1 == kept_.size();
@@ -350,8 +372,7 @@ Result<std::vector<std::unique_ptr<Segment>>> LogRecovery::segments_below_start(
 // Last, because the batches are the truth, and now it is decided which ones there are.
 Status LogRecovery::settle_producers() {
   for (const std::string& path : leftovers_) NARU_TRY(file_system_.remove_file(path));
-  LogProducers& producers =
-      log_.producers.emplace(file_system_, folder_, std::move(producer_snapshots_), options_.producers);
+  LogProducers& producers = *log_.producers;
   if (!below_start_.empty()) {
     // They may hold the last batches of a producer that no snapshot knows. Nothing was promised of them.
     NARU_TRY_ASSIGN(auto segments, segments_below_start());

@@ -15,6 +15,7 @@ namespace naru {
 inline constexpr std::string_view kLogSuffix = ".log";
 inline constexpr std::string_view kOffsetIndexSuffix = ".index";
 inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";
+inline constexpr std::string_view kAbortedIndexSuffix = ".txnindex";
 inline constexpr std::string_view kProducerSnapshotSuffix = ".snapshot";
 inline constexpr std::string_view kProducerSnapshotAsideSuffix = ".snapshot.tmp";  // while it is being written
 inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";

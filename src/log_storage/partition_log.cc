@@ -10,6 +10,7 @@
 #include "foundation/log.h"
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/compaction_progress_file.h"
+#include "log_storage/control_batches.h"
 #include "log_storage/log_recovery.h"
 #include "log_storage/segment.h"
 
@@ -96,8 +97,9 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
   stored.max_timestamp = validated.timestamp.max;
   if (validated.timestamp.type == TimestampType::log_append_time) stored.attributes |= batch_attribute::kLogAppendTime;
   NARU_TRY(check_size(stored));
+  NARU_TRY_ASSIGN(const auto marker, marker_of(stored, batch));
   const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
-  NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch(header, batch_records(batch), stored, now));
+  NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch({header, batch_records(batch), stored, marker}, now));
   if (validated.timestamp.type == TimestampType::log_append_time) outcome.log_append_time_ms = stored.max_timestamp;
   return outcome;
 }
@@ -111,11 +113,12 @@ Result<AppendOutcome> PartitionLog::append_stored(BytesView batch, const BatchHe
     return failure(ErrorCode::fenced_leader_epoch, "{} holds batches of leader epoch {}, the batch has {}", folder_,
                    latest_epoch(), header.leader_epoch);
   }
-  return write_batch(batch.first(kBatchHeaderSize), batch_records(batch), header, now);
+  NARU_TRY_ASSIGN(const auto marker, marker_of(header, batch));
+  return write_batch({batch.first(kBatchHeaderSize), batch_records(batch), header, marker}, now);
 }
 
-Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView records, const BatchHeader& stored,
-                                                WallTimeMs now) {
+Result<AppendOutcome> PartitionLog::write_batch(const BatchToWrite& batch, WallTimeMs now) {
+  const auto& [header, records, stored, marker] = batch;
   NARU_ASSERT(header.size() + records.size() == stored.total_size, "a batch of {} bytes says it has {}",
               header.size() + records.size(), stored.total_size);
   NARU_ASSERT(stored.leader_epoch >= LeaderEpoch(0), "a batch without a leader epoch");
@@ -128,7 +131,8 @@ Result<AppendOutcome> PartitionLog::write_batch(BytesView header, BytesView reco
     return failure(after_failed_write(std::move(status)));
   }
   if (epochs_.assign(stored.leader_epoch, stored.base_offset)) unsynced_.epochs = true;
-  producers_.applied(stored, now);
+  const auto ended = producers_.applied(stored, now, marker);
+  if (ended && ended->result == TransactionResult::abort) note_aborted(*ended);
   AppendOutcome outcome{.base_offset = stored.base_offset,
                         .last_offset = stored.last_offset(),
                         .bytes = static_cast<uint32_t>(stored.total_size)};

@@ -24,6 +24,7 @@
 #include "foundation/status.h"
 #include "foundation/time.h"
 #include "foundation/uuid.h"
+#include "log_storage/aborted_transaction.h"
 #include "log_storage/durable_prefix.h"
 #include "log_storage/epoch_history.h"
 #include "log_storage/journal_replay.h"
@@ -121,8 +122,19 @@ class PartitionLog {
   Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
 
   // Whether a client may append this batch, as far as its producer is concerned. append() does not ask.
-  SequenceCheck check_sequence(const BatchHeader& header) const { return producers_.check(header); }
+  SequenceCheck check_sequence(const BatchHeader& header, const AppendTerms& terms = {}) const {
+    return producers_.check(header, terms);
+  }
   const ProducerState& producers() const { return producers_.state(); }
+
+  // --- Transactions. Their markers are appended like other batches. --------------------------------------------------
+  // Readers of committed transactions read to here; start_offset() at least, `high_watermark` at most.
+  Offset last_stable_offset(Offset high_watermark) const;
+  // What lies below is committed for good.
+  void committed(Offset high_watermark) { producers_.committed(high_watermark); }
+  // The aborted transactions with records or their marker in [from, end), by where they begin. For `end` up to the last
+  // stable offset. corrupt_data when what is known of them is damaged.
+  Result<std::vector<AbortedTransaction>> aborted_transactions(Offset from, Offset end);
 
   // The batches from the one that holds `from` on, as far as they lie below `end_limit` (exclusive) and fit into
   // `max_bytes`; the first one may be larger if `at_least_one_batch`. With EmptyBatches::skip they begin with the first
@@ -208,8 +220,9 @@ class PartitionLog {
 
   // --- Compaction: partition_log_compaction.cc. The order of the calls: log_compaction.h. ----------------------------
   const CompactionProgress& compaction_progress() const { return compaction_progress_; }
-  // Of the first `segments`, all of them sealed.
-  std::unique_ptr<LogCompaction> begin_compaction(size_t segments, const CompactionSettings& settings);
+  // Of the first `segments`, all of them sealed and below the last stable offset. Blocks on the index of aborted
+  // transactions; corrupt_data when that is damaged.
+  Result<std::unique_ptr<LogCompaction>> begin_compaction(size_t segments, const CompactionSettings& settings);
   // False: the log was truncated since, what clean_next() has made is void. True: until end_swap(), nothing that is
   // being replaced can be truncated.
   bool begin_swap(const LogCompaction& compaction);
@@ -241,7 +254,14 @@ class PartitionLog {
   const Segment& active() const { return *segments_.back(); }
   size_t segment_index(Offset offset) const;
 
-  Result<AppendOutcome> write_batch(BytesView header, BytesView records, const BatchHeader& stored, WallTimeMs now);
+  struct BatchToWrite {
+    BytesView header;
+    BytesView records;
+    BatchHeader stored;
+    std::optional<TransactionMarker> marker;
+  };
+  Result<AppendOutcome> write_batch(const BatchToWrite& batch, WallTimeMs now);
+  void note_aborted(const TransactionEnd& ended);
   Status check_size(const BatchHeader& stored) const;
   Status make_room(const BatchHeader& stored, WallTimeMs now);
   Status roll(WallTimeMs now);

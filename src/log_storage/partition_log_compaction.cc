@@ -8,7 +8,8 @@
 
 namespace naru {
 
-std::unique_ptr<LogCompaction> PartitionLog::begin_compaction(size_t segments, const CompactionSettings& settings) {
+Result<std::unique_ptr<LogCompaction>> PartitionLog::begin_compaction(size_t segments,
+                                                                      const CompactionSettings& settings) {
   NARU_ASSERT(segments < segments_.size(), "the active segment of {} is not compacted", folder_);
   LogCompaction::Source source{.file_system = &file_system_,
                                .open_files = &open_files_,
@@ -25,11 +26,16 @@ std::unique_ptr<LogCompaction> PartitionLog::begin_compaction(size_t segments, c
                                .path = segment->log_path()});
   }
   for (const Producer& producer : producers().producers()) {
+    if (producer.last_marker != kNoOffset) source.batches_of_producers.push_back(producer.last_marker);
     for (const ProducerBatch& batch : std::span(producer.batches).first(producer.batch_count)) {
       source.batches_of_producers.push_back(batch.base_offset);
     }
   }
   std::ranges::sort(source.batches_of_producers);
+  if (segments > 0) {
+    NARU_TRY_ASSIGN(source.aborted,
+                    aborted_transactions(segments_.front()->base_offset(), segments_[segments - 1]->end_offset()));
+  }
   compacting_at_ = truncations_;
   return std::make_unique<LogCompaction>(std::move(source), settings);
 }

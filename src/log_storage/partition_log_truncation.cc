@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "log_storage/aborted_rebuild.h"
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/partition_log.h"
@@ -44,7 +45,11 @@ Status PartitionLog::truncate_segments(Offset end) {
   epochs_.truncate(end_offset());
   compaction_progress_.first_dirty = std::min(compaction_progress_.first_dirty, end_offset());
   unsynced_.epochs = true;
-  return producers_.truncated(segments_);
+  NARU_TRY(producers_.truncated(segments_));
+  if (!last.aborted_in_doubt()) return Status();
+  std::vector<Segment*> segments;
+  for (const auto& segment : segments_) segments.push_back(segment.get());
+  return rebuild_aborted(segments, producers_);
 }
 
 Status PartitionLog::restart_at(Offset start, WallTimeMs now) {

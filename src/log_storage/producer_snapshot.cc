@@ -8,15 +8,19 @@ namespace naru {
 namespace {
 
 constexpr uint64_t kMagic = 0x6e6172752e706964;  // "naru.pid"
-constexpr int32_t kVersion = 1;
+constexpr int32_t kVersion = 2;
+constexpr int32_t kVersionWithoutTransactions = 1;
 constexpr size_t kCrcBytes = 4;
-constexpr size_t kHeaderBytes = 24, kProducerBytes = 27, kBatchBytes = 24;
+constexpr size_t kHeaderBytes = 24, kProducerBytes = 47, kBatchBytes = 24, kEndedBytes = 16;
 
 void write_producer(ByteWriter& writer, const Producer& producer) {
   writer.write_int(producer.id.value());
   writer.write_int(producer.epoch.value());
   writer.write_int(producer.last_timestamp);
   writer.write_int(producer.last_append_ms);
+  writer.write_int(producer.coordinator_epoch);
+  writer.write_int(producer.last_marker.value());
+  writer.write_int(producer.transaction_start.value());
   writer.write_int(producer.batch_count);
   for (size_t i = 0; i < producer.batch_count; ++i) {
     const ProducerBatch& batch = producer.batches[i];
@@ -38,15 +42,31 @@ ProducerBatch read_batch(ByteReader& reader, Offset end) {
   return {first_sequence, last_offset_delta, base_offset, log_append_time_ms};
 }
 
-Producer read_producer(ByteReader& reader, Offset end) {
+bool is_below(Offset offset, Offset end) {
+  return offset >= Offset(0) && offset < end;
+}
+
+void read_transactions(ByteReader& reader, Offset end, Producer& producer) {
+  producer.coordinator_epoch = reader.read_int<int32_t>();
+  producer.last_marker = Offset(reader.read_int<int64_t>());
+  producer.transaction_start = Offset(reader.read_int<int64_t>());
+  const bool marker_fits =
+      producer.last_marker == kNoOffset ? producer.coordinator_epoch == -1 : is_below(producer.last_marker, end);
+  const bool start_fits = producer.transaction_start == kNoOffset || is_below(producer.transaction_start, end);
+  if (!marker_fits || !start_fits) reader.fail("a transaction that cannot be");
+}
+
+Producer read_producer(ByteReader& reader, Offset end, int32_t version) {
   Producer producer{.id = ProducerId(reader.read_int<int64_t>()),
                     .epoch = ProducerEpoch(reader.read_int<int16_t>()),
                     .batches = {},
                     .last_timestamp = reader.read_int<int64_t>(),
                     .last_append_ms = reader.read_int<int64_t>()};
+  const bool with_transactions = version > kVersionWithoutTransactions;
+  if (with_transactions) read_transactions(reader, end, producer);
   const auto count = reader.read_int<uint8_t>();
-  if (producer.id < ProducerId(0) || producer.epoch < ProducerEpoch(0) || producer.last_append_ms < 0 || count < 1 ||
-      count > Producer::kWindow) {
+  if (producer.id < ProducerId(0) || producer.epoch < ProducerEpoch(0) || producer.last_append_ms < 0 ||
+      (count < 1 && !with_transactions) || count > Producer::kWindow) {
     reader.fail("a producer that cannot be");
     return producer;
   }
@@ -54,17 +74,39 @@ Producer read_producer(ByteReader& reader, Offset end) {
   return producer;
 }
 
+void read_ended(ByteReader& reader, Offset end, ProducerState& state) {
+  const auto count = reader.read_int<int32_t>();
+  Offset last_marker = kNoOffset;
+  for (int32_t i = 0; i < count && reader.ok(); ++i) {
+    const Offset first(reader.read_int<int64_t>());
+    const Offset marker(reader.read_int<int64_t>());
+    if (first < Offset(0) || first >= marker || marker <= last_marker || marker >= end) {
+      reader.fail("a transaction that cannot have ended");
+      return;
+    }
+    last_marker = marker;
+    state.restore_ended({.first_offset = first, .marker_offset = marker});
+  }
+  if (count < 0) reader.fail("a negative number of transactions");
+}
+
 }  // namespace
 
 Bytes encode_producer_snapshot(const ProducerState& state, Offset offset) {
   Bytes bytes;
-  bytes.reserve(kHeaderBytes + state.size() * (kProducerBytes + Producer::kWindow * kBatchBytes) + kCrcBytes);
+  bytes.reserve(kHeaderBytes + state.size() * (kProducerBytes + Producer::kWindow * kBatchBytes) + 4 +
+                state.ended().entries().size() * kEndedBytes + kCrcBytes);
   ByteWriter writer(bytes);
   writer.write_int(kMagic);
   writer.write_int(kVersion);
   writer.write_int(static_cast<int32_t>(state.size()));
   writer.write_int(offset.value());
   for (const Producer& producer : state.producers()) write_producer(writer, producer);
+  writer.write_int(static_cast<int32_t>(state.ended().entries().size()));
+  for (const EndedTransactions::Entry& ended : state.ended().entries()) {
+    writer.write_int(ended.first_offset.value());
+    writer.write_int(ended.marker_offset.value());
+  }
   writer.write_int(crc32c(bytes));
   return bytes;
 }
@@ -77,7 +119,8 @@ Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, c
   }
   ByteReader reader(content);
   if (reader.read_int<uint64_t>() != kMagic) return failure(ErrorCode::corrupt_data, "not a producer snapshot");
-  if (const auto version = reader.read_int<int32_t>(); version != kVersion) {
+  const auto version = reader.read_int<int32_t>();
+  if (version != kVersion && version != kVersionWithoutTransactions) {
     return failure(ErrorCode::unsupported_format, "version {}, this Naru knows {}", version, kVersion);
   }
   const auto count = reader.read_int<int32_t>();
@@ -86,9 +129,10 @@ Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, c
   }
   ProducerState state(limits);
   for (int32_t i = 0; i < count && reader.ok(); ++i) {
-    const Producer producer = read_producer(reader, offset);
+    const Producer producer = read_producer(reader, offset, version);
     if (reader.ok() && !state.restore(producer)) reader.fail("a producer is there twice");
   }
+  if (version > kVersionWithoutTransactions) read_ended(reader, offset, state);
   if (!reader.ok()) return failure(ErrorCode::corrupt_data, "byte {}: {}", reader.position(), reader.error());
   if (count < 0 || !reader.at_end()) return failure(ErrorCode::corrupt_data, "{} producers do not fill it", count);
   return state;

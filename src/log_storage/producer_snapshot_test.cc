@@ -20,6 +20,30 @@ BatchHeader batch(int64_t producer, int32_t sequence, int64_t base, int32_t delt
   return header;
 }
 
+BatchHeader marker(int64_t producer, int64_t base) {
+  BatchHeader header = batch(producer, -1, base);
+  header.attributes = batch_attribute::kTransactional | batch_attribute::kControl;
+  header.records_count = 1;
+  return header;
+}
+
+BatchHeader transactional(int64_t producer, int32_t sequence, int64_t base) {
+  BatchHeader header = batch(producer, sequence, base);
+  header.attributes = batch_attribute::kTransactional;
+  header.records_count = 1;
+  return header;
+}
+
+ProducerState some_transactions() {
+  ProducerState state;
+  state.apply(transactional(1, 0, 0), 1000);
+  state.apply(transactional(2, 0, 1), 1001);
+  state.apply(marker(2, 2), 1002, TransactionMarker{.result = TransactionResult::abort, .coordinator_epoch = 4});
+  state.apply(marker(3, 3), 1003, TransactionMarker{.result = TransactionResult::commit, .coordinator_epoch = 5});
+  state.apply(transactional(4, -1, 4), 1004);
+  return state;
+}
+
 ProducerState some_state() {
   ProducerState state;
   for (int i = 0; i < 9; ++i) state.apply(batch(i % 3 == 0 ? 100 : i, 2 * i, 2 * i, 1), 1000 + i);
@@ -62,17 +86,50 @@ TEST(ProducerSnapshot, WhatHasTheRightCrcMustMakeSenseToo) {
     const auto decoded = decode_producer_snapshot(changed, Offset(18), {});
     return decoded ? ErrorCode::none : decoded.error().code();
   };
-  EXPECT_EQ(with(8, int32_t{2}), ErrorCode::unsupported_format);
+  EXPECT_EQ(with(8, int32_t{3}), ErrorCode::unsupported_format);
   EXPECT_EQ(with(12, int32_t{1}), ErrorCode::corrupt_data) << "fewer producers than bytes";
   EXPECT_EQ(with(12, int32_t{-1}), ErrorCode::corrupt_data);
   EXPECT_EQ(with(12, int32_t{1 << 30}), ErrorCode::corrupt_data);
   EXPECT_EQ(with(24, int64_t{-1}), ErrorCode::corrupt_data) << "producer id";
   EXPECT_EQ(with(24, int64_t{8}), ErrorCode::corrupt_data) << "a producer twice";
-  EXPECT_EQ(with(50, uint8_t{6}), ErrorCode::corrupt_data) << "batches";
-  EXPECT_EQ(with(50, uint8_t{0}), ErrorCode::corrupt_data);
-  EXPECT_EQ(with(51, int32_t{-1}), ErrorCode::corrupt_data) << "sequence";
-  EXPECT_EQ(with(55, int32_t{100}), ErrorCode::corrupt_data) << "reaches beyond the snapshot's offset";
-  EXPECT_EQ(with(59, int64_t{18}), ErrorCode::corrupt_data) << "base offset";
+  EXPECT_EQ(with(50, int32_t{1}), ErrorCode::corrupt_data) << "a coordinator epoch without a marker";
+  EXPECT_EQ(with(54, int64_t{18}), ErrorCode::corrupt_data) << "a marker behind the snapshot's offset";
+  EXPECT_EQ(with(62, int64_t{18}), ErrorCode::corrupt_data) << "a transaction behind the snapshot's offset";
+  EXPECT_EQ(with(62, int64_t{-2}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(70, uint8_t{6}), ErrorCode::corrupt_data) << "batches";
+  EXPECT_EQ(with(70, uint8_t{0}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(71, int32_t{-1}), ErrorCode::corrupt_data) << "sequence";
+  EXPECT_EQ(with(75, int32_t{100}), ErrorCode::corrupt_data) << "reaches beyond the snapshot's offset";
+  EXPECT_EQ(with(79, int64_t{18}), ErrorCode::corrupt_data) << "base offset";
+}
+
+TEST(ProducerSnapshot, TransactionsComeBackAsTheyWent) {
+  const ProducerState state = some_transactions();
+  const auto decoded = decode_producer_snapshot(encode_producer_snapshot(state, Offset(5)), Offset(5), {});
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_TRUE(*decoded == state);
+  EXPECT_EQ(decoded->oldest_open(), Offset(0));
+  EXPECT_EQ(decoded->find(ProducerId(3))->batch_count, 0) << "only a marker is known of it";
+  EXPECT_EQ(decoded->find(ProducerId(3))->coordinator_epoch, 5);
+  EXPECT_TRUE(decoded->ended().entries() == state.ended().entries());
+  EXPECT_EQ(decoded->ended().first_unstable(Offset(2)), Offset(1)) << "its marker may not be committed";
+}
+
+TEST(ProducerSnapshot, TransactionsThatCannotBeAreNoticed) {
+  const Bytes good = encode_producer_snapshot(some_transactions(), Offset(5));
+  const auto with = [&](size_t from_the_end, auto value) {
+    Bytes changed = good;
+    store_big_endian(changed.data() + changed.size() - from_the_end, value);
+    reseal(changed);
+    const auto decoded = decode_producer_snapshot(changed, Offset(5), {});
+    return decoded ? ErrorCode::none : decoded.error().code();
+  };
+  EXPECT_EQ(with(24, int32_t{1}), ErrorCode::none) << "as it is";
+  EXPECT_EQ(with(24, int32_t{2}), ErrorCode::corrupt_data) << "more ended ones than bytes";
+  EXPECT_EQ(with(24, int32_t{-1}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(20, int64_t{2}), ErrorCode::corrupt_data) << "begins at its own marker";
+  EXPECT_EQ(with(20, int64_t{-1}), ErrorCode::corrupt_data);
+  EXPECT_EQ(with(12, int64_t{5}), ErrorCode::corrupt_data) << "a marker behind the snapshot's offset";
 }
 
 TEST(ProducerSnapshot, ALowerLimitKeepsThoseThatWereIdleForLess) {
@@ -81,11 +138,10 @@ TEST(ProducerSnapshot, ALowerLimitKeepsThoseThatWereIdleForLess) {
   const auto decoded =
       decode_producer_snapshot(encode_producer_snapshot(state, Offset(10)), Offset(10), {.max_producers = 4});
   ASSERT_EQ(decoded->size(), 4u);
-  EXPECT_EQ(decoded->producers().front().id, ProducerId(6));
+  EXPECT_EQ(decoded->producers().front().get().id, ProducerId(6));
 }
 
-// The example of docs/formats/log.md: these bytes are written today, and must be readable for ever.
-TEST(ProducerSnapshot, HasTheBytesOfItsDescription) {
+ProducerState described_state() {
   ProducerState state;
   BatchHeader first = batch(9, 0, 0, 1);
   first.max_timestamp = 1000;
@@ -93,16 +149,52 @@ TEST(ProducerSnapshot, HasTheBytesOfItsDescription) {
   second.max_timestamp = 2000;
   state.apply(first, 2500);
   state.apply(second, 3000);
+  return state;
+}
+
+// The example of docs/formats/log.md: these bytes are written today, and must be readable for ever.
+TEST(ProducerSnapshot, HasTheBytesOfItsDescription) {
+  ProducerState state = described_state();
+  BatchHeader opens = transactional(9, 3, 3);
+  opens.max_timestamp = 2000;
+  state.apply(opens, 3000);
+  BatchHeader ends = marker(9, 4);
+  ends.max_timestamp = 2500;
+  state.apply(ends, 4000, TransactionMarker{.result = TransactionResult::commit, .coordinator_epoch = 6});
   std::string hex;
-  for (const std::byte byte : encode_producer_snapshot(state, Offset(3))) {
+  for (const std::byte byte : encode_producer_snapshot(state, Offset(5))) {
     hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   }
   EXPECT_EQ(hex,
-            "6e6172752e70696400000001000000010000000000000003"
-            "0000000000000009000100000000000007d00000000000000bb802"
+            "6e6172752e70696400000002000000010000000000000005"
+            "0000000000000009000100000000000009c40000000000000fa0"
+            "000000060000000000000004ffffffffffffffff03"
             "00000000000000010000000000000000ffffffffffffffff"
             "00000002000000000000000000000002ffffffffffffffff"
-            "c9c8613e");
+            "00000003000000000000000000000003ffffffffffffffff"
+            "0000000100000000000000030000000000000004"
+            "6127dabc");
+}
+
+// As it was written before there were transactions.
+TEST(ProducerSnapshot, OfTheFirstVersionIsStillRead) {
+  const std::string_view hex =
+      "6e6172752e70696400000001000000010000000000000003"
+      "0000000000000009000100000000000007d00000000000000bb802"
+      "00000000000000010000000000000000ffffffffffffffff"
+      "00000002000000000000000000000002ffffffffffffffff"
+      "c9c8613e";
+  Bytes bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  const auto decoded = decode_producer_snapshot(bytes, Offset(3), {});
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_TRUE(*decoded == described_state());
+  Bytes without_batches = bytes;
+  store_big_endian(without_batches.data() + 50, uint8_t{0});
+  reseal(without_batches);
+  EXPECT_EQ(decode_producer_snapshot(without_batches, Offset(3), {}).error(), ErrorCode::corrupt_data);
 }
 
 }  // namespace

@@ -4,9 +4,18 @@
 #include <limits>
 #include <utility>
 
-#include "foundation/assert.h"
-
 namespace naru {
+namespace {
+
+ProducerBatch as_known(const BatchHeader& stored) {
+  const bool by_log = stored.timestamp_type() == TimestampType::log_append_time;
+  return {.first_sequence = stored.base_sequence,
+          .last_offset_delta = stored.last_offset_delta,
+          .base_offset = stored.base_offset,
+          .log_append_time_ms = by_log ? stored.max_timestamp : kNoTimestamp};
+}
+
+}  // namespace
 
 int32_t sequence_after(int32_t sequence, int32_t steps) {
   constexpr int64_t kSequences = int64_t{std::numeric_limits<int32_t>::max()} + 1;
@@ -32,60 +41,171 @@ void Producer::add(const ProducerBatch& batch) {
 
 bool Producer::operator==(const Producer& other) const {
   return id == other.id && epoch == other.epoch && last_timestamp == other.last_timestamp &&
-         last_append_ms == other.last_append_ms &&
+         last_append_ms == other.last_append_ms && transaction_start == other.transaction_start &&
+         last_marker == other.last_marker && coordinator_epoch == other.coordinator_epoch &&
          std::equal(batches.begin(), batches.begin() + batch_count, other.batches.begin(),
                     other.batches.begin() + other.batch_count);
 }
 
-SequenceCheck ProducerState::check(const BatchHeader& header) const {
+// --- Judging ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Status out_of_order(const BatchHeader& header, int32_t expected) {
+  return error(ErrorCode::out_of_order_sequence_number,
+               "producer {} (epoch {}) sent a batch that begins with sequence {}, where {} was expected",
+               header.producer_id, header.producer_epoch, header.base_sequence, expected);
+}
+
+Status not_in_transaction(const BatchHeader& header) {
+  return error(ErrorCode::invalid_txn_state,
+               "producer {} (epoch {}) has no open transaction here, and its coordinator was not asked for one",
+               header.producer_id, header.producer_epoch);
+}
+
+Status check_transaction(const BatchHeader& header, const Producer& known, const AppendTerms& terms) {
+  if (!known.in_transaction()) {
+    return header.is_transactional() && !terms.may_open ? not_in_transaction(header) : Status();
+  }
+  if (!header.is_transactional()) {
+    return error(ErrorCode::invalid_txn_state, "producer {} has an open transaction, and the batch is outside of it",
+                 header.producer_id);
+  }
+  // Records of two epochs never belong to one transaction: the marker that ends the older one is missing.
+  if (header.producer_epoch == known.epoch) return Status();
+  return error(ErrorCode::invalid_txn_state, "producer {} has an open transaction of epoch {}, the batch has epoch {}",
+               header.producer_id, known.epoch, header.producer_epoch);
+}
+
+Status check_sequence(const BatchHeader& header, const Producer& known, const AppendTerms& terms) {
+  if (header.base_sequence < 0) return Status();  // of a coordinator
+  int32_t expected = 0;
+  if (header.producer_epoch == known.epoch) {
+    if (known.batch_count == 0 && !terms.begins_at_zero) return Status();
+    if (known.batch_count > 0) expected = sequence_after(known.last_sequence(), 1);
+  }
+  return header.base_sequence == expected ? Status() : out_of_order(header, expected);
+}
+
+}  // namespace
+
+SequenceCheck ProducerState::check(const BatchHeader& header, const AppendTerms& terms) const {
   SequenceCheck result;
-  const Producer* known = header.producer_id < ProducerId(0) ? nullptr : find(header.producer_id);
-  if (known == nullptr) return result;
-  const auto out_of_order = [&](int32_t expected) {
-    result.refused = error(ErrorCode::out_of_order_sequence_number,
-                           "producer {} (epoch {}) sent a batch that begins with sequence {}, where {} was expected",
-                           header.producer_id, header.producer_epoch, header.base_sequence, expected);
+  if (header.producer_id < ProducerId(0)) return result;
+  const Producer* known = find(header.producer_id);
+  if (known == nullptr) {
+    if (is_full()) {
+      result.refused = error(ErrorCode::policy_violation, "all of {} producers have open transactions", size());
+    } else if (header.is_transactional() && !terms.may_open) {
+      result.refused = not_in_transaction(header);
+    } else if (terms.begins_at_zero && header.base_sequence > 0) {
+      result.refused = out_of_order(header, 0);
+    }
     return result;
-  };
+  }
   if (header.producer_epoch < known->epoch) {
     result.refused = error(ErrorCode::invalid_producer_epoch, "producer {} has epoch {} by now, the batch has {}",
                            header.producer_id, known->epoch, header.producer_epoch);
     return result;
   }
-  if (header.producer_epoch > known->epoch) return header.base_sequence == 0 ? result : out_of_order(0);
-  if (const ProducerBatch* original = known->find(header.base_sequence, header.last_offset_delta)) {
-    result.duplicate = *original;
-    return result;
+  if (header.producer_epoch == known->epoch && header.base_sequence >= 0) {
+    if (const ProducerBatch* original = known->find(header.base_sequence, header.last_offset_delta)) {
+      result.duplicate = *original;
+      return result;
+    }
   }
-  const int32_t expected = sequence_after(known->newest().last_sequence(), 1);
-  return header.base_sequence == expected ? result : out_of_order(expected);
+  result.refused = check_transaction(header, *known, terms);
+  if (result.refused.ok()) result.refused = check_sequence(header, *known, terms);
+  return result;
 }
 
-void ProducerState::apply(const BatchHeader& stored, WallTimeMs now) {
-  // Batches of other producers, and the markers of transactions, which have no sequence.
-  if (stored.producer_id < ProducerId(0) || stored.base_sequence < 0) return;
-  const auto known = by_id_.find(stored.producer_id);
-  if (known == by_id_.end()) {
-    by_idleness_.push_back({.id = stored.producer_id, .epoch = stored.producer_epoch, .batches = {}});
-    by_id_.emplace(stored.producer_id, std::prev(by_idleness_.end()));
-  } else {
-    by_idleness_.splice(by_idleness_.end(), by_idleness_, known->second);
+Result<MarkerAction> ProducerState::check_marker(const ProducerIdentity& producer, const TransactionMarker& marker,
+                                                 int16_t transaction_version) const {
+  const Producer* known = find(producer.id);
+  // Appended although there is nothing to end: it fences what may come late.
+  if (known == nullptr) return MarkerAction::append;
+  const bool is_repeat = producer.epoch == known->epoch && !known->in_transaction();
+  const bool higher = producer.epoch > known->epoch;
+  const bool may_end = higher || (transaction_version < 2 && producer.epoch == known->epoch);
+  if (!may_end && !is_repeat) {
+    return failure(ErrorCode::invalid_producer_epoch,
+                   "producer {} has epoch {} by now; a marker of epoch {} does not end its transaction", producer.id,
+                   known->epoch, producer.epoch);
   }
-  Producer& producer = by_idleness_.back();
+  if (marker.coordinator_epoch < known->coordinator_epoch) {
+    return failure(ErrorCode::transaction_coordinator_fenced,
+                   "a coordinator of epoch {} has ended a transaction of producer {}, the marker is of epoch {}",
+                   known->coordinator_epoch, producer.id, marker.coordinator_epoch);
+  }
+  return is_repeat ? MarkerAction::nothing : MarkerAction::append;
+}
+
+// --- Noting ----------------------------------------------------------------------------------------------------------
+
+ProducerState::Producers::iterator ProducerState::find_or_add(ProducerId id, ProducerEpoch epoch) {
+  const auto known = by_id_.find(id);
+  if (known != by_id_.end()) return known->second;
+  const auto added = by_idleness_.insert(by_idleness_.end(), Producer{.id = id, .epoch = epoch, .batches = {}});
+  by_id_.emplace(id, added);
+  return added;
+}
+
+std::optional<TransactionEnd> ProducerState::apply(const BatchHeader& stored, WallTimeMs now,
+                                                   const std::optional<TransactionMarker>& marker) {
+  const bool of_producer = stored.base_sequence >= 0 || stored.is_transactional();
+  if (stored.producer_id < ProducerId(0) || !of_producer) return std::nullopt;
+  const auto at = find_or_add(stored.producer_id, stored.producer_epoch);
+  Producer& producer = *at;
+  Producers& before = list_of(producer);
   if (producer.epoch != stored.producer_epoch) {
     producer.epoch = stored.producer_epoch;
     producer.batch_count = 0;
   }
-  const bool by_log = stored.timestamp_type() == TimestampType::log_append_time;
-  producer.add({.first_sequence = stored.base_sequence,
-                .last_offset_delta = stored.last_offset_delta,
-                .base_offset = stored.base_offset,
-                .log_append_time_ms = by_log ? stored.max_timestamp : kNoTimestamp});
   producer.last_timestamp = stored.max_timestamp;
   producer.last_append_ms = now;
-  while (by_idleness_.size() > limits_.max_producers && evict_longest_idle()) {
+
+  std::optional<TransactionEnd> ended;
+  if (stored.is_control()) {
+    if (marker) ended = end_transaction(producer, stored.base_offset, *marker);
+  } else {
+    if (stored.base_sequence >= 0) producer.add(as_known(stored));
+    // What compaction has emptied belongs to a transaction that has ended.
+    if (stored.is_transactional() && stored.records_count > 0 && !producer.in_transaction()) {
+      producer.transaction_start = stored.base_offset;
+      open_.emplace(stored.base_offset, producer.id);
+    }
   }
+  Producers& after = list_of(producer);
+  after.splice(after.end(), before, at);
+  make_room();
+  return ended;
 }
+
+std::optional<TransactionEnd> ProducerState::end_transaction(Producer& producer, Offset marker_offset,
+                                                             const TransactionMarker& marker) {
+  producer.last_marker = marker_offset;
+  producer.coordinator_epoch = marker.coordinator_epoch;
+  if (!producer.in_transaction()) return std::nullopt;
+  const Offset first = std::exchange(producer.transaction_start, kNoOffset);
+  open_.erase(first);
+  ended_.add({.first_offset = first, .marker_offset = marker_offset});
+  return TransactionEnd{
+      .producer_id = producer.id, .first_offset = first, .marker_offset = marker_offset, .result = marker.result};
+}
+
+bool ProducerState::in_transaction(const ProducerIdentity& producer) const {
+  const Producer* known = find(producer.id);
+  return known != nullptr && known->in_transaction() && known->epoch == producer.epoch;
+}
+
+Offset ProducerState::last_stable_offset(Offset high_watermark) const {
+  Offset stable = high_watermark;
+  if (!open_.empty()) stable = std::min(stable, oldest_open());
+  if (const Offset ended = ended_.first_unstable(high_watermark); ended != kNoOffset) stable = std::min(stable, ended);
+  return stable;
+}
+
+// --- Forgetting ------------------------------------------------------------------------------------------------------
 
 size_t ProducerState::expire(WallTimeMs now) {
   size_t expired = 0;
@@ -104,24 +224,45 @@ bool ProducerState::evict_longest_idle() {
   return true;
 }
 
+void ProducerState::make_room() {
+  while (size() > limits_.max_producers && evict_longest_idle()) {
+  }
+}
+
 void ProducerState::forget_longest_idle() {
   by_id_.erase(by_idleness_.front().id);
   by_idleness_.pop_front();
 }
 
 bool ProducerState::restore(const Producer& producer) {
-  NARU_ASSERT(producer.batch_count > 0, "producer {} without a batch", producer.id);
-  if (by_id_.contains(producer.id)) return false;
-  by_idleness_.push_back(producer);
-  by_id_.emplace(producer.id, std::prev(by_idleness_.end()));
-  while (by_idleness_.size() > limits_.max_producers && evict_longest_idle()) {
+  if (by_id_.contains(producer.id) || (producer.in_transaction() && open_.contains(producer.transaction_start))) {
+    return false;
   }
+  Producers& list = list_of(producer);
+  list.push_back(producer);
+  by_id_.emplace(producer.id, std::prev(list.end()));
+  if (producer.in_transaction()) open_.emplace(producer.transaction_start, producer.id);
+  make_room();
   return true;
 }
 
 const Producer* ProducerState::find(ProducerId id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &*found->second;
+}
+
+std::vector<std::reference_wrapper<const Producer>> ProducerState::producers() const {
+  std::vector<std::reference_wrapper<const Producer>> all(by_idleness_.begin(), by_idleness_.end());
+  all.insert(all.end(), in_transactions_.begin(), in_transactions_.end());
+  return all;
+}
+
+WallTimeMs ProducerState::newest_append_ms() const {
+  WallTimeMs newest = 0;
+  for (const Producers* list : {&by_idleness_, &in_transactions_}) {
+    if (!list->empty()) newest = std::max(newest, list->back().last_append_ms);
+  }
+  return newest;
 }
 
 }  // namespace naru

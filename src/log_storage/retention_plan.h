@@ -1,6 +1,6 @@
 // Which segments retention removes: an I/O-free decision.
 //
-// As in Kafka, only whole segments go, from the oldest on, and only below the high watermark. The age of a segment
+// As in Kafka, only whole segments go, from the oldest on, and only below the last stable offset. The age of a segment
 // counts from its largest timestamp, or from its last append if that was earlier: a timestamp in the future cannot keep
 // data, while one in the distant past makes it old at once.
 #pragma once

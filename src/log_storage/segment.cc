@@ -28,11 +28,13 @@ Segment::Segment(OpenFiles& files, const std::string& folder, Offset base_offset
       base_offset_(base_offset),
       end_offset_(base_offset),
       offset_index_(files, path_of(folder, base_offset, kOffsetIndexSuffix)),
-      time_index_(files, path_of(folder, base_offset, kTimeIndexSuffix)) {}
+      time_index_(files, path_of(folder, base_offset, kTimeIndexSuffix)),
+      aborted_index_(files, path_of(folder, base_offset, kAbortedIndexSuffix)) {}
 
-void Segment::use_indexes(OffsetIndex offset_index, TimeIndex time_index) {
+void Segment::use_indexes(OffsetIndex offset_index, TimeIndex time_index, std::optional<AbortedIndex> aborted_index) {
   offset_index_ = std::move(offset_index);
   time_index_ = std::move(time_index);
+  if (aborted_index) aborted_index_ = std::move(*aborted_index);
   indexed_size_ = offset_index_.last() ? offset_index_.last()->position : 0;
 }
 
@@ -69,10 +71,16 @@ void Segment::note_time() {
   time_index_.append({max_timestamp_.timestamp, relative(max_timestamp_.batch_base_offset)});
 }
 
+void Segment::note_aborted(const AbortedTransaction& aborted) {
+  aborted_index_.append(aborted);
+  offset_index_.note_aborted_count(aborted_index_.size());
+}
+
 void Segment::files_are_in_place() {
   pinned_file_ = nullptr;
   offset_index_.written_elsewhere();
   time_index_.written_elsewhere();
+  if (aborted_index_.size() > 0) aborted_index_.written_elsewhere();
 }
 
 Status Segment::activate(OpenMode mode, WallTimeMs first_append_ms) {
@@ -88,7 +96,9 @@ Status Segment::activate(OpenMode mode, WallTimeMs first_append_ms) {
 
 Status Segment::append(std::span<const BytesView> parts, const BatchHeader& header, const LogConfig& config,
                        WallTimeMs now) {
-  if (offset_index_.flush_is_due() || time_index_.flush_is_due()) NARU_TRY(flush_indexes());
+  if (offset_index_.flush_is_due() || time_index_.flush_is_due() || aborted_index_.flush_is_due()) {
+    NARU_TRY(flush_indexes());
+  }
   if (!unsynced_file_) {
     NARU_TRY_ASSIGN(unsynced_file_, files_->open(log_path_));
   }
@@ -116,11 +126,13 @@ bool Segment::is_due_to_roll(const LogConfig& config, WallTimeMs now) const {
 }
 
 Status Segment::flush_indexes() {
+  if (aborted_index_.size() > 0) NARU_TRY(aborted_index_.flush());
   NARU_TRY(offset_index_.flush());
   return time_index_.flush();
 }
 
 Status Segment::replace_index_files() {
+  if (aborted_index_.size() > 0) NARU_TRY(aborted_index_.replace_file_in(folder_));
   NARU_TRY(offset_index_.replace_file_in(folder_));
   return time_index_.replace_file_in(folder_);
 }
@@ -132,6 +144,9 @@ Result<std::vector<std::shared_ptr<File>>> Segment::unsynced_indexes() {
   }
   if (time_index_.unsynced()) {
     NARU_TRY_ASSIGN(unsynced.emplace_back(), time_index_.file());
+  }
+  if (aborted_index_.unsynced()) {
+    NARU_TRY_ASSIGN(unsynced.emplace_back(), aborted_index_.file());
   }
   return unsynced;
 }
@@ -260,8 +275,12 @@ Status Segment::truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes
   if (status.ok()) {
     status = time_index_.truncate([&](const TimeIndexEntry& e) { return absolute(e.relative_offset) < end.offset; });
   }
+  if (status.ok()) {
+    status = aborted_index_.truncate([&](const AbortedTransaction& e) { return e.last_offset < end.offset; });
+  }
   if (is_damage(status)) return rebuild_indexes(end, index_interval_bytes);
   NARU_TRY(std::move(status));
+  offset_index_.note_aborted_count(aborted_index_.size());
   indexed_size_ = offset_index_.last() ? offset_index_.last()->position : 0;
   set_end(end);
   return Status();
@@ -272,6 +291,8 @@ Status Segment::rebuild_indexes(const SegmentEnd& end, uint32_t index_interval_b
   set_end({.offset = base_offset_});
   offset_index_ = OffsetIndex(*files_, offset_index_.path());
   time_index_ = TimeIndex(*files_, time_index_.path());
+  aborted_index_ = AbortedIndex(*files_, aborted_index_.path());
+  aborted_in_doubt_ = true;
   indexed_size_ = 0;
   for (BatchWalk walk(std::move(opened), 0, base_offset_, {end.position, end.offset}); !walk.at_end();) {
     const uint64_t position = walk.position();
@@ -282,7 +303,7 @@ Status Segment::rebuild_indexes(const SegmentEnd& end, uint32_t index_interval_b
 }
 
 Status Segment::remove_files(FileSystem& file_system, OpenFiles& files, const std::string& folder, Offset base_offset) {
-  for (const std::string_view suffix : {kLogSuffix, kOffsetIndexSuffix, kTimeIndexSuffix}) {
+  for (const std::string_view suffix : {kLogSuffix, kOffsetIndexSuffix, kTimeIndexSuffix, kAbortedIndexSuffix}) {
     const std::string path = path_of(folder, base_offset, suffix);
     files.forget(path);
     const Status status = file_system.remove_file(path);

@@ -1,4 +1,5 @@
-// One segment of a log: a file of batches without anything between them, and two indexes.
+// One segment of a log: a file of batches without anything between them, and two indexes; a third one where
+// transactions were aborted.
 //
 // The last segment of a log is active and appended to, the others are sealed. Files are opened through OpenFiles when
 // they are needed. Only a file with bytes that were never synced is kept open: the system writes it back by itself, and
@@ -54,7 +55,7 @@ class Segment {
 
   // --- Making ------------------------------------------------------------------------------------------------------
   // Replaces the empty indexes by those of the files.
-  void use_indexes(OffsetIndex offset_index, TimeIndex time_index);
+  void use_indexes(OffsetIndex offset_index, TimeIndex time_index, std::optional<AbortedIndex> aborted_index);
   // Believes in the indexes, and walks from their last entry to the end of the file. corrupt_message, corrupt_data
   // when that does not work out.
   Result<SegmentEnd> walk_to_end();
@@ -68,6 +69,14 @@ class Segment {
   void files_are_in_place();
   Bytes offset_index_content() const { return offset_index_.whole_content(); }
   Bytes time_index_content() const { return time_index_.whole_content(); }
+  Bytes aborted_index_content() const { return aborted_index_.whole_content(); }
+  // Its marker is in this segment. In the order of the markers.
+  void note_aborted(const AbortedTransaction& aborted);
+  uint64_t aborted_count() const { return aborted_index_.size(); }
+  // The indexes had to be built anew, and this one cannot be built from the segment alone: aborted_rebuild.h.
+  bool aborted_in_doubt() const { return aborted_in_doubt_; }
+  void doubt_aborted() { aborted_in_doubt_ = true; }
+  void settle_aborted() { aborted_in_doubt_ = false; }
   uint64_t indexed_batches() const { return offset_index_.size(); }
   // Makes it the one to append to. The file is empty if it is new.
   Status activate(OpenMode mode, WallTimeMs first_append_ms);
@@ -106,7 +115,9 @@ class Segment {
   WallTimeMs last_append_ms() const { return last_append_ms_; }
   void set_last_append_ms(WallTimeMs time) { last_append_ms_ = time; }
   const std::string& log_path() const { return log_path_; }
-  std::vector<std::string> paths() const { return {log_path_, offset_index_.path(), time_index_.path()}; }
+  std::vector<std::string> paths() const {
+    return {log_path_, offset_index_.path(), time_index_.path(), aborted_index_.path()};
+  }
 
   Result<std::shared_ptr<File>> file() const;
   // A walk whose next batch is the one that holds `offset`, which lies inside of the segment.
@@ -123,10 +134,17 @@ class Segment {
   // A walk that has left out only batches in which every timestamp is below `timestamp`.
   Result<BatchWalk> walk_to_timestamp(WallTimeMs timestamp);
 
+  // Visits the aborted transactions whose marker is here, at `from` or behind it, until `visit` returns false. True: it
+  // never did.
+  template <class Visit>
+  Result<bool> visit_aborted(Offset from, Visit visit) {
+    return aborted_index_.visit_from([from](const AbortedTransaction& e) { return e.last_offset < from; }, visit);
+  }
+
   // --- Shrinking ---------------------------------------------------------------------------------------------------
   // Cuts file and indexes and syncs the file. A failure leaves them in between: recovery sorts it out.
   Status truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes);
-  // All three files. Missing ones do not matter.
+  // All of its files. Missing ones do not matter.
   static Status remove_files(FileSystem& file_system, OpenFiles& files, const std::string& folder, Offset base_offset);
 
  private:
@@ -151,6 +169,8 @@ class Segment {
   MaxTimestamp max_timestamp_;
   OffsetIndex offset_index_;
   TimeIndex time_index_;
+  AbortedIndex aborted_index_;  // while the offset index does not speak of it, there may be no file
+  bool aborted_in_doubt_ = false;
   uint64_t indexed_size_ = 0;       // where the last indexed batch begins; 0 without one
   WallTimeMs first_append_ms_ = 0;  // long ago, for segments that were sealed before this start
   WallTimeMs last_append_ms_ = 0;

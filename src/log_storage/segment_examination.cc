@@ -26,6 +26,24 @@ Result<LoadedIndex<Index>> load_index(OpenFiles& files, const std::string& path)
   return failure(std::move(index).error());
 }
 
+// The offset index says whether there has to be one, and how long it is.
+Result<LoadedIndex<AbortedIndex>> load_aborted(OpenFiles& files, const std::string& path,
+                                               const ExaminationRequest& request, uint32_t noted) {
+  if (noted == 0) return LoadedIndex<AbortedIndex>{};
+  auto index = AbortedIndex::load_whole(files, path);
+  if (!index) {
+    if (index.error() != ErrorCode::not_found && index.error() != ErrorCode::corrupt_data) {
+      return failure(std::move(index).error());
+    }
+    return LoadedIndex<AbortedIndex>{std::nullopt, IndexState::damaged};
+  }
+  const uint64_t entries = std::min<uint64_t>(index->size(), AbortedIndex::kMaxAbortedNoted);
+  if (entries != noted || index->last()->last_offset >= request.expected_end) {
+    return LoadedIndex<AbortedIndex>{std::nullopt, IndexState::damaged};
+  }
+  return LoadedIndex<AbortedIndex>{std::move(*index)};
+}
+
 // Whether a crash alone can have left the indexes of this segment behind.
 bool crash_explains_indexes(const SegmentOutside& outside) {
   return !outside.clean_shutdown && (outside.last_segment || outside.reaches_end_of_promise);
@@ -39,9 +57,9 @@ struct TailWalk {
 // Trusts the indexes; nothing when they lead to anything but the expected end.
 Result<std::optional<TailWalk>> walk_tail(OpenFiles& files, const std::string& folder,
                                           const ExaminationRequest& request, OffsetIndex offset_index,
-                                          TimeIndex time_index) {
+                                          TimeIndex time_index, std::optional<AbortedIndex> aborted_index) {
   auto segment = std::make_unique<Segment>(files, folder, request.base_offset);
-  segment->use_indexes(std::move(offset_index), std::move(time_index));
+  segment->use_indexes(std::move(offset_index), std::move(time_index), std::move(aborted_index));
   auto end = segment->walk_to_end();
   if (!end) {
     const bool damage = end.error() == ErrorCode::corrupt_message || end.error() == ErrorCode::corrupt_data;
@@ -62,6 +80,7 @@ Result<ExaminedSegment> scan(OpenFiles& files, const std::string& folder, const 
       scan_batches(file, request.base_offset, request.epoch_before, [&](const BatchHeader& header, uint64_t position) {
         found.segment->note_batch(header, position, request.index_interval_bytes);
         found.scanned_epochs.assign(header.leader_epoch, header.base_offset);
+        found.has_markers |= header.is_control();
         if (header.base_offset < request.promised_end) {
           found.promised_bytes = position + header.total_size;
         }
@@ -103,12 +122,16 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
   SegmentOutside outside = request.outside;
   LoadedIndex<OffsetIndex> offset_index;
   LoadedIndex<TimeIndex> time_index;
+  LoadedIndex<AbortedIndex> aborted_index;
   // Where even good indexes would not help, nobody looks at them.
   if (decide(outside) == Examination::walk_tail) {
     NARU_TRY_ASSIGN(offset_index, load_index<OffsetIndex>(files, names.paths()[1]));
     NARU_TRY_ASSIGN(time_index, load_index<TimeIndex>(files, names.paths()[2]));
+    const uint32_t noted = offset_index.index ? offset_index.index->aborted_noted() : 0;
+    NARU_TRY_ASSIGN(aborted_index, load_aborted(files, names.paths()[3], request, noted));
   }
-  outside.offset_index = offset_index.state;
+  // An offset index that speaks of another one which is not there is as good as damaged.
+  outside.offset_index = aborted_index.state == IndexState::ok ? offset_index.state : aborted_index.state;
   outside.time_index = time_index.state;
   if (offset_index.index && offset_index.index->last() && offset_index.index->last()->position >= log_bytes) {
     outside.offset_index = IndexState::beyond_log;
@@ -120,8 +143,8 @@ Result<ExaminedSegment> examine_segment(OpenFiles& files, const std::string& fol
 
   std::optional<TailWalk> walked;
   if (decide(outside) == Examination::walk_tail) {
-    NARU_TRY_ASSIGN(walked,
-                    walk_tail(files, folder, request, std::move(*offset_index.index), std::move(*time_index.index)));
+    NARU_TRY_ASSIGN(walked, walk_tail(files, folder, request, std::move(*offset_index.index),
+                                      std::move(*time_index.index), std::move(aborted_index.index)));
   }
   if (walked) {
     walked->segment->set_last_append_ms(modified_ms);

@@ -33,6 +33,7 @@ struct ExaminedSegment {
   LeaderEpoch scanned_epoch = kNoLeaderEpoch;  // of the last of them, or of a segment scanned before
   uint64_t promised_bytes = 0;                 // how far the promise reaches into the file
   bool index_damage_unexplained = false;
+  bool has_markers = false;    // if it was scanned: then its aborted transactions are still to be noted
   WallTimeMs modified_ms = 0;  // of the file, when it was found
 
   bool scanned() const { return content != Content::tail_walked; }

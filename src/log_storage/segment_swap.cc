@@ -41,7 +41,7 @@ Status commit_swap(FileSystem& file_system, const std::string& folder, Offset ba
 Status finish_swap(FileSystem& file_system, OpenFiles& open_files, const std::string& folder,
                    const std::vector<Offset>& replaced) {
   const Offset base = replaced.front();
-  for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix}) {
+  for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix, kAbortedIndexSuffix}) {
     NARU_TRY(remove_if_there(file_system, open_files, staged_path(folder, base, suffix)));
   }
   for (const Offset old : std::span(replaced).subspan(1)) {
@@ -52,7 +52,7 @@ Status finish_swap(FileSystem& file_system, OpenFiles& open_files, const std::st
   const std::string log_path = staged_path(folder, base, kLogSuffix);
   open_files.forget(log_path);
   NARU_TRY(file_system.rename(staged_path(folder, base, kLogSuffix, kSwapSuffix), log_path));
-  for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix}) {
+  for (const std::string_view suffix : {kOffsetIndexSuffix, kTimeIndexSuffix, kAbortedIndexSuffix}) {
     NARU_TRY(rename_if_there(file_system, open_files, staged_path(folder, base, suffix, kCleanedSuffix),
                              staged_path(folder, base, suffix)));
   }

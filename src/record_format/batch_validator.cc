@@ -42,7 +42,7 @@ Status check_bytes(BytesView records_field, const ProduceRules& rules) {
   return {};
 }
 
-Status check_producer(const BatchHeader& header) {
+Status check_producer(const BatchHeader& header, const ProduceRules& rules) {
   if (header.producer_id < ProducerId{0}) {
     if (header.is_transactional())
       return error(ErrorCode::invalid_record, "the batch is transactional but has no producer id");
@@ -51,7 +51,7 @@ Status check_producer(const BatchHeader& header) {
   if (header.producer_epoch < ProducerEpoch{0})
     return error(ErrorCode::invalid_record, "the batch has producer id {} but producer epoch {}", header.producer_id,
                  header.producer_epoch);
-  if (header.base_sequence < 0)
+  if (header.base_sequence < 0 && rules.sequence_required)
     return error(ErrorCode::invalid_record, "the batch has producer id {} but base sequence {}", header.producer_id,
                  header.base_sequence);
   return {};
@@ -68,7 +68,7 @@ Status check_header(const BatchHeader& header, const ProduceRules& rules) {
   if (header.records_count - 1 != header.last_offset_delta)
     return error(ErrorCode::invalid_record, "the batch's record count {} and last offset delta {} disagree",
                  header.records_count, header.last_offset_delta);
-  return check_producer(header);
+  return check_producer(header, rules);
 }
 
 // A fault of one record, for which there is a place in the response beside the message.

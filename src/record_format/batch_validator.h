@@ -22,6 +22,7 @@ struct ProduceRules {
   bool key_required = false;                            // compacted topics
   size_t max_decompressed_bytes = 128uz * 1024 * 1024;  // of the records of one batch
   bool allow_zstd = true;                               // Produce version 7 and later
+  bool sequence_required = true;                        // of batches with a producer; coordinators have none
 };
 
 struct ValidatedBatch {

@@ -66,29 +66,37 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
   });
 }
 
+Status Partition::why_not_appending(LeaderEpoch leader_epoch, Acks acks) const {
+  if (Status status = why_not_leading(); !status.ok()) return status;
+  if (may_be_replaced()) {
+    return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now");
+  }
+  if (leader_epoch != kNoLeaderEpoch && leader_epoch != assignment_.leader_epoch) {
+    return Status(ErrorCode::not_leader_or_follower);
+  }
+  if (acks == Acks::all_in_sync && !leader_->enough_replicas()) return Status(ErrorCode::not_enough_replicas);
+  return Status();
+}
+
 void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
   const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
-  if (Status status = why_not_leading(); !status.ok()) return refuse(std::move(status));
-  if (may_be_replaced()) {
-    return refuse(Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now"));
+  if (Status status = why_not_appending(request.leader_epoch, request.acks); !status.ok()) {
+    return refuse(std::move(status));
   }
-  if (request.leader_epoch != kNoLeaderEpoch && request.leader_epoch != assignment_.leader_epoch) {
-    return refuse(Status(ErrorCode::not_leader_or_follower));
-  }
-  if (request.acks == Acks::all_in_sync && !leader_->enough_replicas()) {
-    return refuse(Status(ErrorCode::not_enough_replicas));
-  }
-
-  const SequenceCheck sequence = log_->check_sequence(request.validated.header);
+  const SequenceCheck sequence = check_producer(request);
   if (!sequence.refused.ok()) return refuse(sequence.refused);
   if (sequence.duplicate && !is_planted(Canary::duplicates_stored))
     return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
+  if (request.validated.header.is_transactional()) note_transactional(request);
+  store(request.batch, request.validated, request.acks, group, slot);
+}
 
-  const auto appended =
-      log_->append(request.batch.view(), request.validated, assignment_.leader_epoch, services_.clock.wall_now_ms());
+void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
+                      const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  const auto appended = log_->append(batch.view(), validated, assignment_.leader_epoch, services_.clock.wall_now_ms());
   if (!appended) {
     report_write(appended.error());
-    refuse(appended.error());
+    group->finish(slot, {.status = appended.error()});
     tell_unsynced_files();
     if (log_->offline()) go_offline(appended.error());
     return;
@@ -101,8 +109,8 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
                       .log_start_offset = common_start()};
-  acknowledge_when_due(end, request.acks, group, slot, std::move(result));
-  arrange_sync(*appended, request.batch);
+  acknowledge_when_due(end, acks, group, slot, std::move(result));
+  arrange_sync(*appended, batch);
   tell_acks_and_readers();
   tell_unsynced_files();
 }
@@ -226,19 +234,29 @@ void Partition::tell_acks_and_readers() {
     for (auto& due : leader_->take_due()) due.waiter->acknowledged(due.status);
   }
   tell_log_start();
-  readable_.commit(high_watermark());
+  log_->committed(high_watermark());
+  readable_.commit(high_watermark(), last_stable_offset());
   tell_readers();
   tell_known();
 }
 
 uint64_t Partition::readable_bytes(Audience audience) const {
-  return audience == Audience::followers ? readable_.appended() : readable_.committed();
+  switch (audience) {
+    case Audience::followers:
+      return readable_.appended();
+    case Audience::committed_consumers:
+      return readable_.stable();
+    case Audience::consumers:
+      break;
+  }
+  return readable_.committed();
 }
 
 void Partition::tell_readers() {
   const bool appended = std::exchange(told_appended_bytes_, readable_.appended()) != readable_.appended();
   const bool committed = std::exchange(told_committed_bytes_, readable_.committed()) != readable_.committed();
-  if (!appended && !committed) return;
+  const bool stable = std::exchange(told_stable_bytes_, readable_.stable()) != readable_.stable();
+  if (!appended && !committed && !stable) return;
   for (auto& [id, watch] : watches_) {
     if (committed && watch.audience == Audience::followers) watch.watcher->high_watermark_moved(watch.slot);
     const uint64_t readable = readable_bytes(watch.audience);

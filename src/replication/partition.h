@@ -36,6 +36,7 @@
 #include "replication/partition_leader.h"
 #include "replication/readable_bytes.h"
 #include "replication/replicated_batches.h"
+#include "replication/transaction_guards.h"
 
 namespace naru {
 
@@ -61,8 +62,9 @@ struct PartitionServices {
   const ClusterContact* contact = nullptr;  // none: it is never lost
 };
 
-// Who reads: consumers what is committed, followers all there is.
-enum class Audience : uint8_t { consumers, followers };
+// Who reads: consumers what is committed to the log, those of committed transactions what lies below the last stable
+// offset, followers all there is.
+enum class Audience : uint8_t { consumers, followers, committed_consumers };
 
 // Somebody parked until partitions have news. Told inside their strands, so it only counts and wakes.
 class FetchWatcher {
@@ -98,12 +100,16 @@ struct PartitionView {
   // What this reader is told of it: followers where to begin, others PartitionLeader::common_start().
   Offset told_start_offset{-1};
   Offset high_watermark{-1};
+  // Below it, every transaction has ended for good; never above the high watermark.
+  Offset last_stable_offset{-1};
   Offset readable_end{-1};            // of this reader
   bool high_watermark_known = false;  // false: after an election, it may be lower than one that clients have seen
   LeaderEpoch leader_epoch{-1};
   uint64_t readable_bytes = 0;  // of this reader, for watch()
   EpochEnd diverging;           // read_as_follower() only; end_offset -1: the logs agree
   LogSlice slice;               // of the two reads only
+  // With read_committed: those that overlap the slice from the wanted offset on, by where they begin.
+  std::vector<AbortedTransaction> aborted;
 };
 
 struct ReadRequest {
@@ -112,6 +118,7 @@ struct ReadRequest {
   uint32_t max_bytes = 0;
   bool at_least_one_batch = false;
   bool leader_only = true;  // false: a replica that follows may answer, too
+  bool read_committed = false;
 };
 
 // A follower asks its leader.
@@ -153,6 +160,23 @@ struct AppendRequest {
   ValidatedBatch validated;
   Acks acks = Acks::all_in_sync;
   LeaderEpoch leader_epoch = kNoLeaderEpoch;  // not -1: only if the partition is led in this epoch
+  // Of a transactional batch: what was said to the question that begin_verification() has begun. A batch that continues
+  // an open transaction or repeats an earlier one needs none.
+  std::optional<TransactionVerdict> verified = std::nullopt;
+  // Records of a coordinator inside of a transaction: without sequence numbers. They need no verdict; if there is one,
+  // it has to hold.
+  bool by_coordinator = false;
+  // Rises with each connection that is accepted; 0: the batch is not from one.
+  uint64_t connection = 0;
+};
+
+// A coordinator ends a producer's transaction.
+struct MarkerRequest {
+  ProducerIdentity producer;  // the epoch is the marker's, with version 2 higher than the transaction's
+  TransactionMarker marker;
+  int16_t transaction_version = 1;  // 0 and 1: the epoch may be the transaction's own
+  TransactionNumber number = kNoTransactionNumber;
+  LeaderEpoch leader_epoch = kNoLeaderEpoch;  // for which it was sent; not -1: only if the partition is led in this one
 };
 
 // The log of a partition, for as long as one is inside its strand.
@@ -161,6 +185,7 @@ struct LogAccess {
   Offset high_watermark;
   const TopicConfig& config;
   bool leads = false;
+  Offset last_stable_offset;
 };
 
 // What happens to a log after its partition was closed.
@@ -181,7 +206,36 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // when this returns: two calls of one thread are appended in their order.
   void append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot);
 
-  // co_await partition->read(...): whole batches below the high watermark. With no bytes to read, only the view.
+  // --- Transactions: partition_transactions.cc. ----------------------------------------------------------------------
+  // co_await partition->begin_verification(...): whether a transactional batch has to be verified before it is
+  // appended: ask the producer's coordinator whether the transaction is ongoing and this partition in it, and append
+  // with the verdict. Guard 0: nobody has to be asked, because the producer's transaction is open or the batch is a
+  // repeated one. invalid_producer_epoch; not_leader_or_follower.
+  auto begin_verification(const BatchHeader& header) {
+    return in_strand(strand_,
+                     [this, header]() -> Result<VerificationGuard> { return begin_verification_inside(header); });
+  }
+  // For what a coordinator appends inside of a transaction: without sequences, so without repetitions.
+  auto begin_verification(const ProducerIdentity& producer) {
+    BatchHeader header;
+    header.attributes = batch_attribute::kTransactional;
+    header.producer_id = producer.id;
+    header.producer_epoch = producer.epoch;
+    header.base_sequence = -1;
+    return begin_verification(header);
+  }
+  // Appends the marker that ends a transaction, and finishes the slot when every in-sync replica has it. A repeated
+  // marker, one that comes late, and one with nothing to end are not appended and answered as success when what they
+  // rely on is committed; the base offset is -1 then. invalid_producer_epoch, transaction_coordinator_fenced,
+  // not_leader_or_follower, and whatever append() may say.
+  void append_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot);
+  // co_await partition->check_marker(...): the judgement alone.
+  auto check_marker(const MarkerRequest& request) {
+    return in_strand(strand_, [this, request]() -> Result<MarkerAction> { return check_marker_inside(request); });
+  }
+
+  // co_await partition->read(...): whole batches below the high watermark, or with read_committed below the last stable
+  // offset. With no bytes to read, only the view.
   // Refused with not_leader_or_follower unless this broker leads, as look() and what follows; but see leader_only.
   auto read(ReadRequest request) {
     return in_strand(strand_, [this, request] { return read_inside(request); });
@@ -191,11 +245,13 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this, current_leader_epoch] { return view_inside(current_leader_epoch); });
   }
   // By timestamp, or the record with the largest one; may read from disk, so call it on a worker.
-  auto find_timestamp(WallTimeMs timestamp) {
-    return in_strand(strand_, [this, timestamp] { return find_timestamp_inside(timestamp); });
+  // `read_committed`: of the records below the last stable offset.
+  auto find_timestamp(WallTimeMs timestamp, bool read_committed = false) {
+    return in_strand(strand_,
+                     [this, timestamp, read_committed] { return find_timestamp_inside(timestamp, read_committed); });
   }
-  auto find_max_timestamp() {
-    return in_strand(strand_, [this] { return find_max_timestamp_inside(); });
+  auto find_max_timestamp(bool read_committed = false) {
+    return in_strand(strand_, [this, read_committed] { return find_max_timestamp_inside(read_committed); });
   }
 
   // co_await partition->producers(): those it remembers, by id.
@@ -256,7 +312,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       using Answer = std::invoke_result_t<Function, const LogAccess&>;
       if (!availability_.ok()) return Answer(failure(availability_));
-      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
+      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
       tell_log_start();
       if (!log_->offline()) sync_what_waits();
       tell_unsynced_files();
@@ -270,7 +326,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto with_log_to_the_end(Function function) {
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       if (log_->offline()) return Status(ErrorCode::log_offline, log_->offline_reason().message());
-      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value()});
+      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
       if (log_->offline()) go_offline(log_->offline_reason());
       return status;
     });
@@ -329,6 +385,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   class AckSlot;
 
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  // Whether this leader may append something for whom these acknowledgements are wanted.
+  Status why_not_appending(LeaderEpoch leader_epoch, Acks acks) const;
+  // Appends what was found to be good.
+  void store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
+             const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.
   bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
                             AppendResult result);
@@ -342,6 +403,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void flush_by_time();
   void report_write(const Status& status);
   Offset high_watermark() const { return leader_ ? leader_->high_watermark() : follower_.high_watermark(); }
+  Offset last_stable_offset() const { return log_->last_stable_offset(high_watermark()); }
   uint64_t readable_bytes(Audience audience) const;
   Status why_not_leading() const;
   // Another leader may have been elected without this broker's knowledge.
@@ -351,9 +413,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;
   PartitionView read_inside(const ReadRequest& request);
   void read_slice(PartitionView& view, Offset from, uint32_t max_bytes, bool at_least_one_batch, EmptyBatches empty);
+  void add_aborted(PartitionView& view, Offset from);
   Result<EpochEnd> end_of_epoch_inside(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) const;
-  Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp);
-  Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside();
+  Offset end_for(bool read_committed) const { return read_committed ? last_stable_offset() : high_watermark(); }
+  Result<std::optional<OffsetAndTimestamp>> find_timestamp_inside(WallTimeMs timestamp, bool read_committed);
+  Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside(bool read_committed);
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void tell_readers();
@@ -365,6 +429,16 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
   LeaderRules rules() const;
+
+  // Transactions: partition_transactions.cc.
+  Result<VerificationGuard> begin_verification_inside(const BatchHeader& header);
+  AppendTerms terms_of(const AppendRequest& request) const;
+  SequenceCheck check_producer(const AppendRequest& request) const;
+  void note_transactional(const AppendRequest& request);
+  Result<MarkerAction> check_marker_inside(const MarkerRequest& request) const;
+  bool is_late(const MarkerRequest& request) const;
+  void append_marker_inside(const MarkerRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  void acknowledge_marker(ProducerId producer, const std::shared_ptr<AppendGroup>& group, size_t slot);
 
   // Roles: partition_roles.cc.
   enum class Role : uint8_t { none, leader, follower };
@@ -393,13 +467,15 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   std::optional<PartitionLeader> leader_;  // while it leads
   PartitionFollower follower_;             // while it does not
   ReadableBytes readable_;
-  Status availability_;  // not ok: offline, deleted or closed, for good
+  TransactionGuards guards_;  // while it leads
+  Status availability_;       // not ok: offline, deleted or closed, for good
   std::atomic<bool> offline_{false};
   ErrorCode reported_trouble_ = ErrorCode::none;
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;
   uint64_t told_appended_bytes_ = 0;
   uint64_t told_committed_bytes_ = 0;
+  uint64_t told_stable_bytes_ = 0;
   Offset told_log_start_;
   Offset told_common_start_ = kNoOffset;
   size_t told_unsynced_files_ = 0;

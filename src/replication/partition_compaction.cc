@@ -14,7 +14,7 @@ CompactionPlan plan_compaction_inside(const LogAccess& access, WallTimeMs now) {
   const CompactionPolicy policy{.min_cleanable_dirty_ratio = access.config.min_cleanable_dirty_ratio,
                                 .min_compaction_lag_ms = access.config.min_compaction_lag_ms,
                                 .max_compaction_lag_ms = access.config.max_compaction_lag_ms};
-  const Offset limit = std::min(access.high_watermark, access.log.synced_end());
+  const Offset limit = std::min(access.last_stable_offset, access.log.synced_end());
   return plan_compaction(access.log.segment_facts(), access.log.compaction_progress(), policy, limit, now);
 }
 
@@ -51,6 +51,7 @@ Task<Result<CompactionStatistics>> compact_in_turn(const PartitionPtr& partition
                                     .map_bytes = services.map_bytes,
                                     .hash_key = services.hash_key,
                                     .cancelled = cancel.token()};
+  co_await to_worker(services.scheduler);  // which transactions were aborted is read from disk
   NARU_CO_TRY_ASSIGN(const CompactionPtr compaction, co_await partition->with_log([&settings](const LogAccess& access) {
     return begin_inside(access, settings);
   }));

@@ -56,7 +56,8 @@ Result<StartMove> plan_retention_inside(const LogAccess& access, WallTimeMs now)
   const RetentionRules rules{.by_time_and_size = access.config.deletes_old && access.leads,
                              .retention_ms = access.config.retention_ms,
                              .retention_bytes = access.config.retention_bytes};
-  const Offset limit = std::min(access.high_watermark, log.durable_end());
+  // What a transaction is still being written to, or was not seen to end by those who wait for that, stays.
+  const Offset limit = std::min(access.last_stable_offset, log.durable_end());
   const RetentionPlan plan = plan_retention(log.segment_facts(), rules, log.start_offset(), limit, now);
   if (plan.roll_active) NARU_TRY(log.roll_active(now));
   return StartMove{log.start_offset(), plan.start_offset};

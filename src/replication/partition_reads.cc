@@ -18,6 +18,7 @@ PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch, bool lead
   view.log_start_offset = log_->start_offset();
   view.told_start_offset = common_start();
   view.high_watermark = view.readable_end = high_watermark();
+  view.last_stable_offset = last_stable_offset();
   view.high_watermark_known = leader_ && leader_->high_watermark_known();
   if (current_leader_epoch != kNoLeaderEpoch && current_leader_epoch != leader_epoch &&
       !is_planted(Canary::unchecked_leader_epoch)) {
@@ -34,8 +35,13 @@ PartitionView Partition::read_inside(const ReadRequest& request) {
   if (!view.status.ok()) return view;
   view.status = why_not_readable(request.from);
   if (!view.status.ok()) return view;
+  if (request.read_committed) {
+    view.readable_end = view.last_stable_offset;
+    view.readable_bytes = readable_.stable();
+  }
   if (is_planted(Canary::read_uncommitted)) view.readable_end = log_->end_offset();
   read_slice(view, request.from, request.max_bytes, request.at_least_one_batch, EmptyBatches::skip);
+  if (request.read_committed && !view.slice.empty()) add_aborted(view, request.from);
   return view;
 }
 
@@ -65,6 +71,19 @@ void Partition::read_slice(PartitionView& view, Offset from, uint32_t max_bytes,
   }
 }
 
+void Partition::add_aborted(PartitionView& view, Offset from) {
+  auto aborted = log_->aborted_transactions(from, view.slice.next_offset);
+  if (aborted) {
+    view.aborted = std::move(*aborted);
+    return;
+  }
+  // Without them the reader would take records of aborted transactions for good ones.
+  log_error("partition", "{}: cannot tell which transactions behind offset {} were aborted: {}", identity_.to_string(),
+            from, aborted.error().to_string());
+  view.status = aborted.error();
+  view.slice = {};
+}
+
 // After an election, epochs below the high watermark may not be committed yet, and a client that is told where they end
 // would take what another leader cuts away for good.
 Result<EpochEnd> Partition::end_of_epoch_inside(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) const {
@@ -77,19 +96,19 @@ Result<EpochEnd> Partition::end_of_epoch_inside(LeaderEpoch current_leader_epoch
   return end.epoch == kNoLeaderEpoch ? EpochEnd{} : end;
 }
 
-Result<std::optional<OffsetAndTimestamp>> Partition::find_timestamp_inside(WallTimeMs timestamp) {
+Result<std::optional<OffsetAndTimestamp>> Partition::find_timestamp_inside(WallTimeMs timestamp, bool read_committed) {
   if (Status status = why_not_leading(); !status.ok()) return failure(std::move(status));
-  return log_->find_first_at_or_after(timestamp, high_watermark());
+  return log_->find_first_at_or_after(timestamp, end_for(read_committed));
 }
 
-Result<std::optional<OffsetAndTimestamp>> Partition::find_max_timestamp_inside() {
+Result<std::optional<OffsetAndTimestamp>> Partition::find_max_timestamp_inside(bool read_committed) {
   if (Status status = why_not_leading(); !status.ok()) return failure(std::move(status));
-  return log_->find_max_timestamp(high_watermark());
+  return log_->find_max_timestamp(end_for(read_committed));
 }
 
 Result<std::vector<Producer>> Partition::producers_inside() {
   if (Status status = why_not_leading(); !status.ok()) return failure(std::move(status));
-  const auto& known = log_->producers().producers();
+  const auto known = log_->producers().producers();
   std::vector<Producer> producers(known.begin(), known.end());
   std::ranges::sort(producers, {}, &Producer::id);
   return producers;

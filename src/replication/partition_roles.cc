@@ -70,6 +70,7 @@ void Partition::resign() {
   fail_waiters(
       Status(ErrorCode::not_leader_or_follower, "another leader was elected before the records were committed"));
   leader_.reset();
+  guards_.clear();
 }
 
 void Partition::publish_role() {

@@ -34,7 +34,7 @@ void fill(const Result<std::vector<Producer>>& producers, DescribedProducers& de
   for (const Producer& producer : *producers) {
     described.active_producers.push_back({.producer_id = producer.id,
                                           .producer_epoch = producer.epoch.value(),
-                                          .last_sequence = producer.newest().last_sequence(),
+                                          .last_sequence = producer.last_sequence(),
                                           .last_timestamp = producer.last_timestamp,
                                           .coordinator_epoch = -1});
   }

@@ -1,0 +1,85 @@
+// What a leader knows, during its reign, of transactional producers beyond what the log says: which of them have just
+// been asked about at their coordinator, under which number the open transaction was confirmed, and on which connection
+// a producer was heard last. A core without I/O.
+//
+// A batch may open a transaction only with a guard: the coordinator has said, after the guard was made, that the
+// transaction is ongoing, and no marker of the producer has come since. So a batch that comes late, after its
+// transaction was ended, opens nothing.
+//
+// Nothing of it outlives the reign. What is lost is asked for again; a number that is not known says nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+#include "foundation/ids.h"
+#include "foundation/strong_int.h"
+#include "record_format/transaction_marker.h"
+
+namespace naru {
+
+// Tells the transactions of one producer apart, also those of one epoch: rises from one to the next.
+using TransactionNumber = StrongInt<struct TransactionNumberTag, int64_t>;
+inline constexpr TransactionNumber kNoTransactionNumber{-1};
+
+// Unique within a partition's life in this process. 0: the producer's transaction is open already, or the batch is a
+// repeated one; nobody has to be asked.
+using VerificationGuard = uint64_t;
+
+// What the coordinator has said to a question under this guard.
+struct TransactionVerdict {
+  VerificationGuard guard = 0;
+  TransactionNumber number = kNoTransactionNumber;
+  bool implicit = false;  // version 2: the coordinator has added the partition to the transaction
+};
+
+// Thread: the partition's strand.
+class TransactionGuards {
+ public:
+  // Producers beyond that are forgotten, the one that was not heard of for longest first: its next batch has to be
+  // verified again.
+  static constexpr size_t kMaxProducers = 20'000;
+
+  // A producer is about to be asked about, for a batch that begins with this sequence (-1: of a coordinator). Several
+  // questions about one producer epoch share a guard.
+  VerificationGuard begin(const ProducerIdentity& producer, int32_t base_sequence);
+  // Whether the guard still holds for a batch of this producer.
+  bool holds(const ProducerIdentity& producer, VerificationGuard guard) const;
+  // Whether a batch with an earlier sequence was asked about under the guard, and has to come first.
+  bool comes_too_early(const ProducerIdentity& producer, int32_t base_sequence) const;
+  // A batch that was verified has opened a transaction: the guard has done its duty.
+  void opened(const ProducerIdentity& producer, TransactionNumber number);
+  // A marker of the producer was judged and not found to be late.
+  void ended(ProducerId producer);
+  // The number of the open transaction; kNoTransactionNumber: not known.
+  TransactionNumber number(ProducerId producer) const;
+
+  // Connections have rising numbers. Whether a later one than `connection` has appended for the producer in its epoch.
+  bool comes_late(const ProducerIdentity& producer, uint64_t connection) const;
+  void appended(const ProducerIdentity& producer, uint64_t connection);
+
+  // The reign is over, or begins.
+  void clear();
+  size_t size() const { return by_id_.size(); }
+
+ private:
+  struct Entry {
+    ProducerId id;
+    ProducerEpoch guarded_epoch{-1};
+    VerificationGuard guard = 0;
+    int32_t lowest_sequence = -1;  // asked about under the guard
+    TransactionNumber number = kNoTransactionNumber;
+    ProducerEpoch heard_epoch{-1};
+    uint64_t connection = 0;
+  };
+  const Entry* find(ProducerId id) const;
+  Entry& touch(ProducerId id);
+
+  std::list<Entry> entries_;  // the one that was heard of last comes last
+  std::unordered_map<ProducerId, std::list<Entry>::iterator> by_id_;
+  VerificationGuard last_guard_ = 0;
+};
+
+}  // namespace naru

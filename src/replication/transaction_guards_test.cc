@@ -1,0 +1,84 @@
+#include "replication/transaction_guards.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace naru {
+namespace {
+
+constexpr ProducerIdentity kFirst{.id = ProducerId(7), .epoch = ProducerEpoch(1)};
+constexpr ProducerIdentity kNextEpoch{.id = ProducerId(7), .epoch = ProducerEpoch(2)};
+constexpr ProducerIdentity kOther{.id = ProducerId(8), .epoch = ProducerEpoch(1)};
+
+TEST(TransactionGuards, AGuardHoldsForItsProducerAndEpochUntilAMarker) {
+  TransactionGuards guards;
+  const VerificationGuard guard = guards.begin(kFirst, 0);
+  EXPECT_NE(guard, 0u);
+  EXPECT_TRUE(guards.holds(kFirst, guard));
+  EXPECT_FALSE(guards.holds(kNextEpoch, guard));
+  EXPECT_FALSE(guards.holds(kOther, guard));
+  EXPECT_FALSE(guards.holds(kFirst, 0));
+  EXPECT_EQ(guards.begin(kFirst, 1), guard) << "questions about one epoch share it";
+  guards.ended(kFirst.id);
+  EXPECT_FALSE(guards.holds(kFirst, guard));
+  const VerificationGuard next = guards.begin(kFirst, 0);
+  EXPECT_NE(next, guard);
+  EXPECT_FALSE(guards.holds(kFirst, guard)) << "what was asked before the marker stays void";
+  guards.begin(kNextEpoch, 0);
+  EXPECT_FALSE(guards.holds(kFirst, next));
+  guards.clear();
+  EXPECT_FALSE(guards.holds(kNextEpoch, next + 1)) << "another reign";
+}
+
+TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
+  TransactionGuards guards;
+  const VerificationGuard guard = guards.begin(kFirst, 0);
+  EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
+  guards.opened(kFirst, TransactionNumber(11));
+  EXPECT_FALSE(guards.holds(kFirst, guard));
+  EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
+  guards.ended(kFirst.id);
+  EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
+}
+
+TEST(TransactionGuards, TheEarliestBatchThatWasAskedAboutComesFirst) {
+  TransactionGuards guards;
+  guards.begin(kFirst, 5);
+  guards.begin(kFirst, 3);
+  guards.begin(kFirst, 7);
+  EXPECT_TRUE(guards.comes_too_early(kFirst, 5));
+  EXPECT_FALSE(guards.comes_too_early(kFirst, 3));
+  EXPECT_FALSE(guards.comes_too_early(kOther, 5));
+  constexpr int32_t kLast = std::numeric_limits<int32_t>::max();
+  guards.begin(kOther, 0);
+  guards.begin(kOther, kLast - 2);
+  EXPECT_TRUE(guards.comes_too_early(kOther, 0)) << "sequences wrap";
+  EXPECT_FALSE(guards.comes_too_early(kOther, kLast - 2));
+}
+
+TEST(TransactionGuards, ABatchOnAnOlderConnectionIsLate) {
+  TransactionGuards guards;
+  EXPECT_FALSE(guards.comes_late(kFirst, 1));
+  guards.appended(kFirst, 5);
+  EXPECT_TRUE(guards.comes_late(kFirst, 4));
+  EXPECT_FALSE(guards.comes_late(kFirst, 5));
+  EXPECT_FALSE(guards.comes_late(kFirst, 6));
+  EXPECT_FALSE(guards.comes_late(kNextEpoch, 4)) << "a new epoch is its own proof";
+  EXPECT_FALSE(guards.comes_late(kOther, 4));
+  guards.ended(kFirst.id);
+  EXPECT_TRUE(guards.comes_late(kFirst, 4)) << "also in the next transaction";
+}
+
+TEST(TransactionGuards, TheirNumberIsBounded) {
+  TransactionGuards guards;
+  const VerificationGuard first = guards.begin(kFirst, 0);
+  for (size_t i = 0; i < TransactionGuards::kMaxProducers; ++i) {
+    guards.begin({.id = ProducerId(1000 + static_cast<int64_t>(i)), .epoch = ProducerEpoch(0)}, 0);
+  }
+  EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
+  EXPECT_FALSE(guards.holds(kFirst, first)) << "it has to be asked for again";
+}
+
+}  // namespace
+}  // namespace naru
