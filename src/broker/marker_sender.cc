@@ -192,7 +192,7 @@ Task<std::vector<Status>> MarkerSender::call(BrokerId to, const std::vector<Piec
       added.transaction_result = marker.request.marker.result == TransactionResult::commit;
       added.coordinator_epoch = marker.request.marker.coordinator_epoch;
       added.transaction_version = static_cast<int8_t>(marker.request.transaction_version);
-      added.transaction_number = marker.request.number;
+      added.transaction_number = marker.request.number.value();
     }
     auto& topics = request.markers.back().topics;
     const std::string& name = piece.order->wanted.partitions[piece.partition].topic;

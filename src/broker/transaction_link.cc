@@ -69,7 +69,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordi
     co_return failure(ErrorCode::network_exception, "broker {} has answered for other partitions", coordinator);
   }
   co_return AddPartitionsAnswer{.partitions = response->transactions.front().error_codes,
-                                .number = response->transactions.front().transaction_number};
+                                .number = TransactionNumber(response->transactions.front().transaction_number)};
 }
 
 }  // namespace naru

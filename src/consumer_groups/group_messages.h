@@ -193,7 +193,7 @@ struct TransactionalCommit {
   CommitOffsets offsets;  // which says nothing of retention and member epochs
   ProducerIdentity producer;
   uint64_t guard = 0;               // of the verification that the coordinator has answered well
-  int64_t transaction_number = -1;  // what it has said; -1: it was not asked
+  TransactionNumber transaction_number = kNoTransactionNumber;  // what it has said; -1: it was not asked
   uint64_t connection = 0;          // rises with each accepted connection; 0: not from a connection
 };
 
@@ -201,7 +201,7 @@ struct WriteMarker {
   ProducerIdentity producer;  // with the epoch that the marker has
   TransactionMarker marker;
   int16_t transaction_version = 0;  // 2: every transaction has an epoch of its own
-  int64_t transaction_number = -1;  // of the transaction that it ends; -1: not known
+  TransactionNumber transaction_number = kNoTransactionNumber;  // of the transaction that it ends; -1: not known
 };
 
 // What a transaction has committed in a group that is not to be seen yet.

@@ -7,6 +7,7 @@
 #include "foundation/bytes.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
+#include "foundation/strong_int.h"
 #include "foundation/time.h"
 
 namespace naru {
@@ -21,6 +22,10 @@ struct ProducerIdentity {
 
   bool operator==(const ProducerIdentity&) const = default;
 };
+
+// Tells the transactions of one producer apart, also those of one epoch: rises from one to the next.
+using TransactionNumber = StrongInt<struct TransactionNumberTag, int64_t>;
+inline constexpr TransactionNumber kNoTransactionNumber{-1};
 
 struct TransactionMarker {
   TransactionResult result = TransactionResult::abort;

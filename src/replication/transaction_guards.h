@@ -15,14 +15,9 @@
 #include <unordered_map>
 
 #include "foundation/ids.h"
-#include "foundation/strong_int.h"
 #include "record_format/transaction_marker.h"
 
 namespace naru {
-
-// Tells the transactions of one producer apart, also those of one epoch: rises from one to the next.
-using TransactionNumber = StrongInt<struct TransactionNumberTag, int64_t>;
-inline constexpr TransactionNumber kNoTransactionNumber{-1};
 
 // Unique within a partition's life in this process. 0: the producer's transaction is open already, or the batch is a
 // repeated one; nobody has to be asked.

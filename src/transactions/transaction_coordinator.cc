@@ -17,7 +17,7 @@ MarkersWanted markers_of(const CoordinatorReign& reign, const std::string& trans
       .producer = stored.producer,
       .result = stored.state == TransactionState::prepare_commit ? TransactionResult::commit : TransactionResult::abort,
       .transaction_version = stored.version,
-      .number = stored.start_ms,
+      .number = stored.number(),
       .partitions = {stored.partitions.begin(), stored.partitions.end()}};
 }
 
@@ -191,7 +191,7 @@ void TransactionCoordinator::markers_written(const MarkersWritten& written, cons
                                              CoordinatorOutcome& outcome) {
   const StoredTransaction* stored = find(written.transactional_id);
   if (stored == nullptr || !is_preparing(stored->state)) return;
-  if (stored->producer != written.producer || stored->start_ms != written.number) return;
+  if (stored->producer != written.producer || stored->number() != written.number) return;
   complete(written.transactional_id, time, outcome);
 }
 

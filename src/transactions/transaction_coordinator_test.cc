@@ -29,7 +29,7 @@ TEST(TransactionCoordinator, ATransactionGoesFromTheFirstPartitionToTheLastMarke
   EXPECT_EQ(wanted.producer, producer);
   EXPECT_EQ(wanted.result, kCommitted);
   EXPECT_EQ(wanted.transaction_version, 1);
-  EXPECT_EQ(wanted.number, test.time.wall_ms);
+  EXPECT_EQ(wanted.number, TransactionNumber(test.time.wall_ms));
   EXPECT_EQ(wanted.partitions, (std::vector{test_partition(0), test_partition(1)}));
   test.write_markers();
   EXPECT_EQ(test.state("tx"), complete_commit);
@@ -96,7 +96,7 @@ TEST(TransactionCoordinator, OnlyMarkersOfThisTransactionEndIt) {
 TEST(TransactionCoordinator, NumbersRiseAlsoWhenTheClockGoesBack) {
   TestTransactions test;
   ProducerIdentity producer = test.init("tx");
-  int64_t last = -1;
+  TransactionNumber last = kNoTransactionNumber;
   for (int i = 0; i < 5; ++i) {
     test.time.wall_ms -= 3'600'000;
     const auto answer = test.add({.transactional_id = "tx", .producer = producer, .partitions = {test_partition(0)}});

@@ -43,9 +43,6 @@ std::string_view name_of(TransactionState state);  // Kafka's words: Empty, Ongo
 // Also true for states that Kafka has and we do not; nothing is ever in one of them.
 bool is_transaction_state_name(std::string_view name);
 
-// What says which transaction of a transactional id is meant: it rises with each. Before the first one: none.
-inline constexpr int64_t kNoTransactionNumber = -1;
-
 // --- Producers -------------------------------------------------------------------------------------------------------
 
 // In all that a client asks itself: connections are numbered as they are accepted, and 0 stands for none that counts.
@@ -85,8 +82,8 @@ struct AddPartitions {
 };
 
 struct AddPartitionsAnswer {
-  std::vector<ErrorCode> partitions;      // in the order of the request
-  int64_t number = kNoTransactionNumber;  // of the transaction that those without an error are in
+  std::vector<ErrorCode> partitions;                // in the order of the request
+  TransactionNumber number = kNoTransactionNumber;  // of the transaction that those without an error are in
   bool is_late = false;
 };
 
@@ -120,7 +117,7 @@ struct MarkersWanted {
   ProducerIdentity producer;  // with the epoch that the markers carry
   TransactionResult result = TransactionResult::abort;
   int16_t transaction_version = kTransactionVersion1;
-  int64_t number = kNoTransactionNumber;
+  TransactionNumber number = kNoTransactionNumber;
   std::vector<TopicPartitionName> partitions;  // at least one
 };
 
@@ -128,7 +125,7 @@ struct MarkersWanted {
 struct MarkersWritten {
   std::string transactional_id;
   ProducerIdentity producer;
-  int64_t number = kNoTransactionNumber;
+  TransactionNumber number = kNoTransactionNumber;
 };
 
 // --- Administration --------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class ModelPartition {
   // Since when nothing has ended that the producer may have had open.
   uint64_t guard(const ProducerIdentity& who) { return producers_[who.id.value()].markers; }
   Admission store_verified(const ProducerIdentity& who, int batch, uint64_t connection, uint64_t guard,
-                           int64_t number) {
+                           TransactionNumber number) {
     Producer& producer = producers_[who.id.value()];
     if (who.epoch < producer.epoch) return Admission::old_epoch;
     if (producer.stored.contains(batch)) return Admission::stored;
@@ -132,7 +132,7 @@ class ModelPartition {
   struct Producer {
     ProducerEpoch epoch{-1};
     std::optional<std::vector<int>> open;
-    int64_t number = kNoTransactionNumber;
+    TransactionNumber number = kNoTransactionNumber;
     std::set<int> stored;  // stands for sequence numbers
     uint64_t markers = 0;
     uint64_t newest_connection = 0;

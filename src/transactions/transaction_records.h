@@ -36,10 +36,12 @@ struct StoredTransaction {
   TransactionState state = TransactionState::empty;
   std::set<TopicPartitionName> partitions;
   WallTimeMs last_update_ms = 0;
-  WallTimeMs start_ms = kNoTransactionNumber;  // the number of the last transaction, also in state empty
-  int16_t version = 0;                         // of the protocol in which it was begun or ended
-  bool aborted_by_coordinator = false;         // neither by its producer nor by another one of the same name
+  WallTimeMs start_ms = -1;             // of the last transaction, also in state empty; -1: there was none
+  int16_t version = 0;                  // of the protocol in which it was begun or ended
+  bool aborted_by_coordinator = false;  // neither by its producer nor by another one of the same name
 
+  // The start names a transaction: it rises from each to the next.
+  TransactionNumber number() const { return TransactionNumber(start_ms); }
   bool operator==(const StoredTransaction&) const = default;
 };
 

@@ -190,12 +190,11 @@ Task<std::vector<Unverified>> find_unverified(const BrokerServices& services, co
     if (!header || !header->is_transactional()) continue;
     const HostedPartition hosted = find_partition(services, context, slots[i]);
     if (!hosted) continue;
-    const ProducerIdentity producer{header->producer_id, header->producer_epoch};
-    const auto guard = co_await hosted.partition->begin_verification(producer);
+    const auto guard = co_await hosted.partition->begin_verification(*header);
     if (!guard) {
       slots[i].unverified = guard.error();
-    } else if (*guard != kNoGuard) {
-      found.push_back({.slot = i, .guard = *guard, .producer = producer});
+    } else if (*guard != 0) {
+      found.push_back({.slot = i, .guard = *guard, .producer = {header->producer_id, header->producer_epoch}});
     }
   }
   co_return found;

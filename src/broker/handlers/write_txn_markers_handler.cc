@@ -20,7 +20,7 @@ void add_markers(const WritableMarker& marker, std::vector<MarkerToWrite>& marke
            .request = {.producer = {marker.producer_id, marker.producer_epoch},
                        .marker = {.result = result, .coordinator_epoch = marker.coordinator_epoch},
                        .transaction_version = marker.transaction_version,
-                       .number = marker.transaction_number,
+                       .number = TransactionNumber(marker.transaction_number),
                        .leader_epoch = i < topic.leader_epochs.size() ? topic.leader_epochs[i] : kNoLeaderEpoch}});
     }
   }

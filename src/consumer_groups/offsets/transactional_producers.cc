@@ -26,7 +26,7 @@ void TransactionalProducers::apply_marker(const ProducerIdentity& producer, cons
   if (known.epoch != producer.epoch) known.connection = 0;
   known.epoch = producer.epoch;
   known.coordinator_epoch = marker.coordinator_epoch;
-  known.transaction_number = -1;
+  known.transaction_number = kNoTransactionNumber;
   note_end(known, producer.id);
 }
 
@@ -88,14 +88,15 @@ ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& reques
 void TransactionalProducers::note_commit(const TransactionalCommit& request) {
   Producer& known = producers_[request.producer.id];
   known.connection = std::max(known.connection, request.connection);
-  if (request.transaction_number >= 0) known.transaction_number = request.transaction_number;
+  if (request.transaction_number != kNoTransactionNumber) known.transaction_number = request.transaction_number;
 }
 
 TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const WriteMarker& request) const {
   if (!is_producer(request.producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
   const Producer* known = find(request.producer.id);
   if (known == nullptr) return {.is_needed = true};
-  const bool is_of_another = known->open && request.transaction_number >= 0 && known->transaction_number >= 0 &&
+  const bool is_of_another = known->open && request.transaction_number != kNoTransactionNumber &&
+                             known->transaction_number != kNoTransactionNumber &&
                              request.transaction_number != known->transaction_number;
   if (is_of_another) return {};
   const bool must_be_newer = known->open && request.transaction_version >= 2;

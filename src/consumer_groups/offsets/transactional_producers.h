@@ -52,8 +52,8 @@ class TransactionalProducers {
     bool open = false;      // it has written something since its last marker
     uint64_t ended_at = 0;  // when that was, as a number that guards are compared with
     // What nobody has told since the shard was loaded is not known.
-    int64_t transaction_number = -1;  // of the open transaction
-    uint64_t connection = 0;          // the newest from which this epoch has committed
+    TransactionNumber transaction_number = kNoTransactionNumber;  // of the open transaction
+    uint64_t connection = 0;                                      // the newest from which this epoch has committed
   };
   const Producer* find(ProducerId producer) const;
   bool guard_holds(uint64_t guard, const Producer* producer) const;

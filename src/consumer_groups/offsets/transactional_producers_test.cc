@@ -14,7 +14,10 @@ TransactionMarker by_coordinator(int32_t epoch) {
   return {TransactionResult::commit, epoch};
 }
 TransactionalCommit commit_in(int16_t epoch, uint64_t guard, uint64_t connection = 0, int64_t number = -1) {
-  return {.producer = in_epoch(epoch), .guard = guard, .transaction_number = number, .connection = connection};
+  return {.producer = in_epoch(epoch),
+          .guard = guard,
+          .transaction_number = TransactionNumber(number),
+          .connection = connection};
 }
 // As the coordinator does it: judged, and applied if it may.
 ErrorCode commit(TransactionalProducers& producers, const TransactionalCommit& request) {
@@ -29,7 +32,7 @@ WriteMarker marker(int16_t epoch, int16_t version = 1, int64_t number = -1, int3
   return {.producer = in_epoch(epoch),
           .marker = by_coordinator(coordinator_epoch),
           .transaction_version = version,
-          .transaction_number = number};
+          .transaction_number = TransactionNumber(number)};
 }
 // What is judged: the error, and whether it is written.
 std::string judged(const TransactionalProducers& producers, const WriteMarker& request) {
