@@ -63,7 +63,7 @@ class GroupCoordinator final : public StateShard {
   void delete_offsets(DeleteOffsets request, Reply<DeleteOffsetsAnswer> reply, const CoordinatorTime& time,
                       CoordinatorOutcome& outcome);
 
-  // Offsets in transactions (README.md). First begin_verification(); when it gives a guard, the transaction's
+  // Offsets in transactions (offsets/README.md). First begin_verification(); when it gives a guard, the transaction's
   // coordinator is asked, and then the commit comes with the guard, which a marker in between makes void. Errors:
   //   invalid_producer_epoch      another instance of the producer has begun, or its transaction was aborted
   //   invalid_txn_state           the guard is void, or the commit comes late, from an older connection. A marker that

@@ -16,7 +16,8 @@ Status GroupCoordinator::apply_pending(const ProducerIdentity& producer, BytesVi
     return error(ErrorCode::corrupt_data, "a record of type {} inside of a transaction", type);
   }
   NARU_TRY(store_.apply_pending(producer, key, value));
-  producers_.apply_pending(producer);
+  NARU_TRY_ASSIGN(const TransactionNumber number, decode_transaction_number(value.value_or(BytesView())));
+  producers_.apply_pending(producer, number);
   return {};
 }
 
@@ -55,8 +56,8 @@ void GroupCoordinator::commit_in_transaction(TransactionalCommit request, Reply<
     answer = stage_offsets(request, step);
   }
   if (!outcome.records.empty()) {
-    producers_.apply_pending(request.producer);
-    producers_.note_commit(request);
+    producers_.apply_pending(request.producer, request.transaction_number);
+    producers_.note_connection(request.producer, request.connection);
   }
   outcome.answer(std::move(reply), std::move(answer));
 }

@@ -29,6 +29,17 @@ int16_t offset_version(const CommittedOffset& committed) {
   return committed.topic_id.is_zero() ? kPlainOffsetVersion : kTopicIdOffsetVersion;
 }
 
+Bytes offset_value(const CommittedOffset& committed, TransactionNumber number, int16_t version) {
+  return encode_stored_value(internal::OffsetCommitValue{.offset = committed.offset,
+                                                         .leader_epoch = committed.leader_epoch,
+                                                         .metadata = committed.metadata,
+                                                         .commit_timestamp = committed.committed_at,
+                                                         .expire_timestamp = committed.expires_at.value_or(-1),
+                                                         .topic_id = committed.topic_id,
+                                                         .naru_transaction_number = number.value()},
+                             version);
+}
+
 int32_t to_int32(Milliseconds time) {
   return static_cast<int32_t>(std::clamp<int64_t>(time.count(), 0, std::numeric_limits<int32_t>::max()));
 }
@@ -98,15 +109,16 @@ CoordinatorRecord offset_record(std::string_view group_id, const GroupPartition&
                                                                                 .partition = partition.partition},
                                                       kOffsetKeyType)};
   if (committed != nullptr) {
-    record.value =
-        encode_stored_value(internal::OffsetCommitValue{.offset = committed->offset,
-                                                        .leader_epoch = committed->leader_epoch,
-                                                        .metadata = committed->metadata,
-                                                        .commit_timestamp = committed->committed_at,
-                                                        .expire_timestamp = committed->expires_at.value_or(-1),
-                                                        .topic_id = committed->topic_id},
-                            offset_version(*committed));
+    record.value = offset_value(*committed, kNoTransactionNumber, offset_version(*committed));
   }
+  return record;
+}
+
+CoordinatorRecord pending_offset_record(std::string_view group_id, const GroupPartition& partition,
+                                        const CommittedOffset& committed, TransactionNumber number) {
+  CoordinatorRecord record = offset_record(group_id, partition, nullptr);
+  record.value = offset_value(committed, number,
+                              number == kNoTransactionNumber ? offset_version(committed) : kTopicIdOffsetVersion);
   return record;
 }
 
@@ -140,6 +152,11 @@ Result<CommittedOffset> decode_offset_value(BytesView bytes) {
                             .topic_id = value.topic_id};
   if (value.expire_timestamp >= 0) committed.expires_at = value.expire_timestamp;
   return committed;
+}
+
+Result<TransactionNumber> decode_transaction_number(BytesView bytes) {
+  NARU_TRY_ASSIGN(const auto value, decode_stored_value<internal::OffsetCommitValue>(bytes));
+  return TransactionNumber(value.naru_transaction_number);
 }
 
 Result<std::string> decode_group_key(BytesView key) {

@@ -58,10 +58,14 @@ Result<int16_t> group_record_type(BytesView key);
 // Without a value: the tombstone.
 CoordinatorRecord offset_record(std::string_view group_id, const GroupPartition& partition,
                                 const CommittedOffset* committed);
+// Inside of a transaction: it also says of which one (-1: not known).
+CoordinatorRecord pending_offset_record(std::string_view group_id, const GroupPartition& partition,
+                                        const CommittedOffset& committed, TransactionNumber number);
 CoordinatorRecord group_record(std::string_view group_id, const StoredGroup* group);
 
 Result<OffsetKey> decode_offset_key(BytesView key);
 Result<CommittedOffset> decode_offset_value(BytesView value);
+Result<TransactionNumber> decode_transaction_number(BytesView offset_value);
 Result<std::string> decode_group_key(BytesView key);
 Result<StoredGroup> decode_group_value(BytesView value);
 

@@ -49,6 +49,29 @@ TEST(GroupRecords, AnOffsetHasTheBytesThatOtherBrokersWrite) {
             "0000018bcfe56800");
 }
 
+TEST(GroupRecords, AnOffsetInATransactionSaysOfWhichOneInAFieldThatOtherReadersSkip) {
+  const CommittedOffset committed{
+      .offset = Offset(42), .leader_epoch = LeaderEpoch(5), .metadata = "m", .committed_at = 1'700'000'000'000};
+  const CoordinatorRecord record =
+      pending_offset_record("g1", {"t", PartitionIndex(3)}, committed, TransactionNumber(7));
+  EXPECT_EQ(record.key, offset_record("g1", {"t", PartitionIndex(3)}, nullptr).key);
+  EXPECT_EQ(hex_of(*record.value),
+            "0004"
+            "000000000000002a"
+            "00000005"
+            "026d"
+            "0000018bcfe56800"
+            "01"      // tagged fields
+            "904e08"  // 10000, and its size
+            "0000000000000007");
+  EXPECT_EQ(*decode_offset_value(*record.value), committed);
+  EXPECT_EQ(*decode_transaction_number(*record.value), TransactionNumber(7));
+  const CoordinatorRecord unknown =
+      pending_offset_record("g1", {"t", PartitionIndex(3)}, committed, kNoTransactionNumber);
+  EXPECT_EQ(unknown.value, offset_record("g1", {"t", PartitionIndex(3)}, &committed).value);
+  EXPECT_EQ(*decode_transaction_number(*unknown.value), kNoTransactionNumber);
+}
+
 TEST(GroupRecords, AGroupHasTheBytesThatOtherBrokersWrite) {
   const StoredGroup group = group_of_one();
   const CoordinatorRecord record = group_record("g1", &group);

@@ -39,41 +39,15 @@ size_t size_of(const Records& records) {
   return bytes;
 }
 
-// The parts of a step that have to be in one batch each.
-std::vector<Records> parts_of(CoordinatorOutcome& outcome, size_t max_bytes) {
-  std::vector<Records> parts;
-  if (size_of(outcome.records) <= max_bytes) {
-    parts.push_back(std::move(outcome.records));
-    return parts;
+Result<AppendRequest> append_request(const Records& records, const std::optional<ProducerIdentity>& transaction,
+                                     LeaderEpoch leader_epoch, WallTimeMs now) {
+  BatchOptions options;
+  if (transaction) {
+    options.transactional = true;
+    options.producer_id = transaction->id;
+    options.producer_epoch = transaction->epoch;
   }
-  outcome.cuts.push_back(outcome.records.size());
-  auto from = outcome.records.begin();
-  for (const size_t cut : outcome.cuts) {
-    const auto to = outcome.records.begin() + static_cast<ptrdiff_t>(cut);
-    if (from != to) parts.emplace_back(std::move_iterator(from), std::move_iterator(to));
-    from = to;
-  }
-  return parts;
-}
-
-// One after the other, as many in a batch as fit.
-std::vector<Records> batches_of(std::vector<Records> parts, size_t max_bytes) {
-  std::vector<Records> batches(1);
-  size_t bytes = 0;
-  for (Records& part : parts) {
-    const size_t added = size_of(part);
-    if (!batches.back().empty() && bytes + added > max_bytes) {
-      batches.emplace_back();
-      bytes = 0;
-    }
-    bytes += added;
-    std::ranges::move(part, std::back_inserter(batches.back()));
-  }
-  return batches;
-}
-
-Result<AppendRequest> append_request(const Records& records, LeaderEpoch leader_epoch, WallTimeMs now) {
-  BatchBuilder builder;
+  BatchBuilder builder(options);
   for (const CoordinatorRecord& record : records) {
     builder.add({.timestamp = now,
                  .key = BytesView(record.key),
@@ -82,12 +56,15 @@ Result<AppendRequest> append_request(const Records& records, LeaderEpoch leader_
   }
   NARU_TRY_ASSIGN(Bytes batch, builder.build());
   // Our own records: only the log's own limits hold for them.
-  NARU_TRY_ASSIGN(ValidatedBatch validated,
-                  validate_produced_batch(batch, {.max_message_bytes = std::numeric_limits<int32_t>::max()}, now));
+  NARU_TRY_ASSIGN(
+      ValidatedBatch validated,
+      validate_produced_batch(
+          batch, {.max_message_bytes = std::numeric_limits<int32_t>::max(), .sequence_required = false}, now));
   return AppendRequest{.batch = SharedBytes(std::move(batch)),
                        .validated = validated,
                        .acks = Acks::all_in_sync,
-                       .leader_epoch = leader_epoch};
+                       .leader_epoch = leader_epoch,
+                       .by_coordinator = transaction.has_value()};
 }
 
 // This broker does not lead in the shard's epoch: not yet, or not any more.
@@ -185,6 +162,9 @@ void CoordinatorShard::load_later(Duration delay) {
 void CoordinatorShard::run(Step step) {
   strand_.run([self = shared_from_this(), step = std::move(step)]() mutable {
     Status refused = self->why_not_serving();
+    if (step.only_in != kNoLeaderEpoch && step.only_in != self->leader_epoch_) {
+      refused = Status(ErrorCode::not_leader_or_follower, "asked for another leader epoch");
+    }
     if (refused.ok() && !step.is_news && self->gathered_.bytes > kGatheredMaxBytes) {
       refused = Status(ErrorCode::coordinator_not_available, "too much waits for the disk");
     }
@@ -220,14 +200,13 @@ void CoordinatorShard::decide(Decide&& decide) {
 }
 
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
-  if (outcome.records.empty() && gathered_.parts.empty() && !writing_) {
+  const bool writes = !outcome.records.empty() || outcome.marker.has_value();
+  if (!writes && gathered_.parts.empty() && !writing_) {
     tell(std::move(outcome.replies), Status());
     return;
   }
   gathered_.bytes += size_of(outcome.records);
-  if (!outcome.records.empty()) {
-    std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
-  }
+  if (writes) std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
   if (is_planted(Canary::early_coordinator_reply)) {
     tell(std::move(outcome.replies), Status());
     outcome.replies.clear();
@@ -237,6 +216,44 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
 }
 
 // --- Writing ---------------------------------------------------------------------------------------------------------
+
+// The parts of a step that have to be in one batch each.
+std::vector<CoordinatorShard::Part> CoordinatorShard::parts_of(CoordinatorOutcome& outcome, size_t max_bytes) {
+  NARU_ASSERT(!outcome.transaction || !outcome.marker, "a step inside of a transaction ends none");
+  std::vector<Part> parts;
+  if (outcome.transaction || size_of(outcome.records) <= max_bytes) outcome.cuts.clear();
+  outcome.cuts.push_back(outcome.records.size());
+  auto from = outcome.records.begin();
+  for (const size_t cut : outcome.cuts) {
+    const auto to = outcome.records.begin() + static_cast<ptrdiff_t>(cut);
+    if (from != to) {
+      parts.push_back({.records = Records(std::move_iterator(from), std::move_iterator(to)),
+                       .transaction = outcome.transaction,
+                       .marker = std::nullopt});
+    }
+    from = to;
+  }
+  if (outcome.marker) parts.push_back({.records = {}, .transaction = std::nullopt, .marker = outcome.marker});
+  return parts;
+}
+
+// One after the other, as many in a batch as fit and may.
+std::vector<CoordinatorShard::Part> CoordinatorShard::batches_of(std::vector<Part> parts, size_t max_bytes) {
+  std::vector<Part> batches;
+  size_t bytes = 0;
+  for (Part& part : parts) {
+    const size_t added = size_of(part.records);
+    const bool joins = !batches.empty() && batches.back().is_plain() && part.is_plain() && bytes + added <= max_bytes;
+    if (joins) {
+      bytes += added;
+      std::ranges::move(part.records, std::back_inserter(batches.back().records));
+    } else {
+      bytes = added;
+      batches.push_back(std::move(part));
+    }
+  }
+  return batches;
+}
 
 void CoordinatorShard::write_gathered() {
   Gathered gathered = std::exchange(gathered_, {});
@@ -248,24 +265,34 @@ void CoordinatorShard::write_gathered() {
   services_.tasks.spawn(write(shared_from_this(), std::move(gathered.parts)));
 }
 
-Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Records> parts) {
+Status CoordinatorShard::append(const Part& batch, const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  if (batch.marker) {
+    partition_->append_marker({.producer = batch.marker->producer,
+                               .marker = batch.marker->marker,
+                               .transaction_version = batch.marker->transaction_version,
+                               .leader_epoch = leader_epoch_},
+                              group, slot);
+    return Status();
+  }
+  NARU_TRY_ASSIGN(AppendRequest request,
+                  append_request(batch.records, batch.transaction, leader_epoch_, services_.clock.wall_now_ms()));
+  partition_->append(std::move(request), group, slot);
+  return Status();
+}
+
+Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Part> parts) {
   const MonotonicTime begun = services_.clock.now();
-  const std::vector<Records> batches = batches_of(std::move(parts), services_.batch_max_bytes);
+  const std::vector<Part> batches = batches_of(std::move(parts), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
   on_its_way_ = group;  // still in the strand
   for (size_t i = 0; i < batches.size(); ++i) {
-    auto request = append_request(batches[i], leader_epoch_, services_.clock.wall_now_ms());
-    if (request) {
-      partition_->append(std::move(*request), group, i);
-    } else {
-      group->finish(i, {.status = std::move(request).error()});
-    }
+    if (Status built = append(batches[i], group, i); !built.ok()) group->finish(i, {.status = std::move(built)});
   }
   co_await group->settled();
   Status status;
   for (size_t i = 0; i < batches.size(); ++i) {
     if (status.ok()) status = group->result(i).status;
-    services_.metrics.write_records.record(batches[i].size());
+    services_.metrics.write_records.record(batches[i].marker ? 1 : batches[i].records.size());
   }
   if (status.ok()) services_.metrics.write_seconds.record(services_.clock.now() - begun);
   co_await in_strand(strand_, [this, &status] {

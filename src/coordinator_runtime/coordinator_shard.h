@@ -10,6 +10,9 @@
 // The records of one step are in one batch, so that a crash leaves all of them or none, however large that makes the
 // batch. Only where a step says that it may be cut, and is larger than a batch should be, it is spread over several.
 //
+// The order of the log is the order in which steps were applied, also where their batches differ: records inside of a
+// transaction are a batch of their own, which the partition knows as part of that transaction, and so are markers.
+//
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
 #pragma once
@@ -84,9 +87,16 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
 
  private:
   enum class Stage : uint8_t { loading, serving, unreadable, stopped };
+  // What has to be in one batch: alone, or with its neighbours if these are plain records, too.
+  struct Part {
+    std::vector<CoordinatorRecord> records;
+    std::optional<ProducerIdentity> transaction;  // of the records
+    std::optional<CoordinatorMarker> marker;      // instead of records
+    bool is_plain() const { return !transaction && !marker; }
+  };
   // What several steps have decided, and who waits for it.
   struct Gathered {
-    std::vector<std::vector<CoordinatorRecord>> parts;  // each in one batch
+    std::vector<Part> parts;  // in the order in which they were applied
     std::vector<UniqueFunction<void(const Status&)>> replies;
     size_t bytes = 0;
   };
@@ -98,7 +108,10 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
   void write_gathered();
-  Task<void> write(Self self, std::vector<std::vector<CoordinatorRecord>> parts);
+  Task<void> write(Self self, std::vector<Part> parts);
+  static std::vector<Part> parts_of(CoordinatorOutcome& outcome, size_t max_bytes);
+  static std::vector<Part> batches_of(std::vector<Part> parts, size_t max_bytes);
+  Status append(const Part& batch, const std::shared_ptr<AppendGroup>& group, size_t slot);
   void written(const Status& status);
   void abandon_state(const Status& reason);
   Task<void> load(Self self);

@@ -16,7 +16,10 @@ namespace {
 
 constexpr size_t kBatchMaxBytes = 10'000;
 
-// Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said.
+constexpr ProducerIdentity kProducer{ProducerId(5), ProducerEpoch(1)};
+
+// Remembers a value for each word. A word can be waited for; somebody who waits is answered when it is said. What is
+// whispered in a transaction counts from its marker on.
 class Words final : public StateShard {
  public:
   Status apply(BytesView key, std::optional<BytesView> value) override {
@@ -26,6 +29,16 @@ class Words final : public StateShard {
       said_[word] = as_text(*value);
     } else {
       said_.erase(word);
+    }
+    return Status();
+  }
+  Status apply_pending(const ProducerIdentity& producer, BytesView key, std::optional<BytesView> value) override {
+    whispered_[producer.id][std::string(as_text(key))] = as_text(value.value_or(BytesView()));
+    return Status();
+  }
+  Status apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) override {
+    for (const auto& [word, value] : std::exchange(whispered_[producer.id], {})) {
+      if (marker.result == TransactionResult::commit) said_[word] = value;
     }
     return Status();
   }
@@ -45,6 +58,20 @@ class Words final : public StateShard {
     emit(word, value, outcome);
     outcome.answer<std::string>(std::move(reply), std::string(value));
   }
+  void whisper(std::string_view word, std::string_view value, Reply<std::string> reply, CoordinatorOutcome& outcome) {
+    ASSERT_TRUE(apply_pending(kProducer, as_bytes(word), as_bytes(value)).ok());
+    outcome.records.push_back({own(word), own(value)});
+    outcome.transaction = kProducer;
+    outcome.answer<std::string>(std::move(reply), std::string(value));
+  }
+  // `last_word`, if there is one, is said before.
+  void end(const ProducerIdentity& producer, TransactionResult result, std::string_view last_word,
+           Reply<std::string> reply, CoordinatorOutcome& outcome) {
+    if (!last_word.empty()) emit(last_word, "last", outcome);
+    outcome.marker = {.producer = producer, .marker = {result, 3}, .transaction_version = 1};
+    ASSERT_TRUE(apply_marker(producer, outcome.marker->marker).ok());
+    outcome.answer<std::string>(std::move(reply), "ended");
+  }
   void look(const std::string& word, Reply<std::string> reply, CoordinatorOutcome& outcome) {
     const auto found = said_.find(word);
     outcome.answer<std::string>(std::move(reply), found == said_.end() ? "" : found->second);
@@ -56,13 +83,14 @@ class Words final : public StateShard {
   static std::string_view as_text(BytesView bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
+  static Bytes own(std::string_view text) { return {as_bytes(text).begin(), as_bytes(text).end()}; }
   void emit(std::string_view word, std::string_view value, CoordinatorOutcome& outcome) {
     ASSERT_TRUE(apply(as_bytes(word), as_bytes(value)).ok());
-    const auto own = [](std::string_view text) { return Bytes(as_bytes(text).begin(), as_bytes(text).end()); };
     outcome.records.push_back({own(word), own(value)});
   }
 
   std::map<std::string, std::string> said_;
+  std::map<ProducerId, std::map<std::string, std::string>> whispered_;
   std::map<std::string, Reply<std::string>> waiting_;
   std::optional<MonotonicTime> alarm_;
 };
@@ -126,6 +154,27 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
     return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
       words.look(word, std::move(reply), outcome);
     });
+  }
+  std::shared_ptr<Answer> whisper(std::string word, std::string value) {
+    return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+      words.whisper(word, value, std::move(reply), outcome);
+    });
+  }
+  std::shared_ptr<Answer> end(TransactionResult result, std::string last_word = "",
+                              ProducerIdentity producer = kProducer) {
+    return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+      words.end(producer, result, last_word, std::move(reply), outcome);
+    });
+  }
+  // Records that a transaction keeps from being stable.
+  int64_t unstable() {
+    int64_t records = -1;
+    const auto look_at_partition = [&]() -> Task<void> {
+      const PartitionView view = co_await partition->look(kNoLeaderEpoch);
+      records = view.high_watermark - view.last_stable_offset;
+    };
+    world.run_task(look_at_partition());
+    return records;
   }
   void sync() {
     durability.sync();
@@ -266,6 +315,81 @@ TEST_F(CoordinatorShardTest, AStepIsOneBatchHoweverLargeUnlessItMayBeCut) {
   stop();
   open_and_load();
   EXPECT_EQ(look("word4")->text(), std::string(6000, 'x'));
+}
+
+TEST_F(CoordinatorShardTest, TransactionsAreInTheLogInTheOrderInWhichTheyWereApplied) {
+  open_and_load();
+  say("first", "1");
+  say("a", "said before");
+  whisper("a", "whispered");
+  whisper("b", "whispered");
+  say("a", "said");
+  say("c", "said");
+  const auto ended = end(TransactionResult::commit, "d");
+  say("b", "said after");
+  sync();
+  EXPECT_EQ(ended->text(), "(nothing)");
+  sync();
+  EXPECT_EQ(ended->text(), "ended");
+  EXPECT_EQ(batches(), 1U + 6) << "said, whispered, whispered, said, marker, said";
+  EXPECT_EQ(unstable(), 0);
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "whispered");
+  EXPECT_EQ(look("b")->text(), "said after");
+  EXPECT_EQ(look("c")->text(), "said");
+  EXPECT_EQ(look("d")->text(), "last");
+}
+
+TEST_F(CoordinatorShardTest, WhatWasWhisperedCountsFromTheMarkerOnAlsoAfterALoad) {
+  for (const TransactionResult result : {TransactionResult::abort, TransactionResult::commit}) {
+    open_and_load();
+    say("a", "said");
+    sync();
+    const auto whispered = whisper("a", "whispered");
+    EXPECT_EQ(whispered->text(), "(nothing)");
+    sync();
+    EXPECT_EQ(whispered->text(), "whispered");
+    EXPECT_EQ(unstable(), 1);
+    stop();
+    open_and_load();
+    EXPECT_EQ(look("a")->text(), "said");
+    const auto ended = end(result);
+    sync();
+    EXPECT_EQ(ended->text(), "ended");
+    EXPECT_EQ(unstable(), 0);
+    stop();
+    open_and_load();
+    EXPECT_EQ(look("a")->text(), result == TransactionResult::commit ? "whispered" : "said");
+    stop();
+  }
+}
+
+TEST_F(CoordinatorShardTest, AfterAMarkerThatTheLogRefusesTheStateIsWhatTheLogSays) {
+  open_and_load();
+  whisper("a", "whispered");
+  sync();
+  const auto refused = end(TransactionResult::commit, "", {kProducer.id, ProducerEpoch(0)});
+  world.run_for(1ms);
+  EXPECT_EQ(refused->text(), "COORDINATOR_NOT_AVAILABLE");
+  world.run_for(2s);
+  EXPECT_EQ(look("a")->text(), "");
+  EXPECT_EQ(unstable(), 1);
+  const auto ended = end(TransactionResult::commit);
+  sync();
+  EXPECT_EQ(ended->text(), "ended");
+  EXPECT_EQ(look("a")->text(), "whispered");
+}
+
+TEST_F(CoordinatorShardTest, AStepForAnotherLeaderEpochIsRefused) {
+  open_and_load();
+  for (const LeaderEpoch epoch : {LeaderEpoch(0), LeaderEpoch(1)}) {
+    ErrorCode refused = ErrorCode::none;
+    shard->run({.run = [](StateShard&, const CoordinatorTime&, CoordinatorOutcome&) {},
+                .refuse = [&refused](const Status& reason) { refused = reason.code(); },
+                .only_in = epoch});
+    EXPECT_EQ(refused, epoch == shard->leader_epoch() ? ErrorCode::none : ErrorCode::not_leader_or_follower);
+  }
 }
 
 TEST_F(CoordinatorShardTest, WhenTooMuchWaitsForTheDiskRequestsAreRefusedAndNewsIsHeard) {

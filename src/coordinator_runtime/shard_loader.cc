@@ -6,6 +6,7 @@
 #include "record_format/decompressor.h"
 #include "record_format/record_batch.h"
 #include "record_format/record_reader.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru {
 namespace {
@@ -16,13 +17,19 @@ constexpr size_t kMaxDecompressedBytes = 128uz << 20;  // nothing that a coordin
 Status apply_batch(BytesView batch, StateShard& shard) {
   if (!batch_crc_matches(batch)) return error(ErrorCode::corrupt_message, "a batch's CRC does not match its bytes");
   NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(batch));
-  if (header.is_control()) return Status();
+  const ProducerIdentity producer{header.producer_id, header.producer_epoch};
+  if (header.is_control()) {
+    if (header.records_count == 0) return Status();  // compaction has left the batch alone, for its producer
+    NARU_TRY_ASSIGN(const TransactionMarker marker, parse_marker_batch(batch));
+    return shard.apply_marker(producer, marker);
+  }
   NARU_TRY_ASSIGN(RecordReader records,
                   open_records(header, batch, Decompressor::of_this_thread(), kMaxDecompressedBytes));
   RecordView record;
   while (records.next(record)) {
     if (!record.key) return error(ErrorCode::corrupt_data, "the record at offset {} has no key", record.offset);
-    NARU_TRY(shard.apply(*record.key, record.value));
+    NARU_TRY(header.is_transactional() ? shard.apply_pending(producer, *record.key, record.value)
+                                       : shard.apply(*record.key, record.value));
   }
   return records.status();
 }

@@ -124,8 +124,9 @@ CommitAnswer stage_offsets(const TransactionalCommit& request, GroupStep& step) 
     answer.entries.push_back(checked);
     if (checked != ErrorCode::none) continue;
     const CommittedOffset committed = committed_offset(entry, step.time.wall_ms, std::nullopt);
-    step.store.emit_pending(request.producer, offset_record(offsets.group_id, entry.partition, &committed),
-                            step.outcome);
+    step.store.emit_pending(
+        request.producer,
+        pending_offset_record(offsets.group_id, entry.partition, committed, request.transaction_number), step.outcome);
   }
   return answer;
 }

@@ -127,6 +127,24 @@ TEST(TransactionalOffsets, AMarkerThatComesAgainChangesNothing) {
   EXPECT_EQ(test.committed("g", kP0), 2);
 }
 
+// With one epoch for all transactions nothing but its number tells the marker of one from that of the next.
+TEST(TransactionalOffsets, AMarkerThatComesLateDoesNotEndTheNextTransactionAlsoAfterARestart) {
+  TestCoordinator test;
+  TransactionalCommit request{.producer = kProducerA, .transaction_number = TransactionNumber(1001)};
+  request.offsets = {.group_id = "g", .entries = {{.partition = kP0, .offset = Offset(1)}}};
+  request.guard = test.begin_verification(kProducerA).guard;
+  EXPECT_EQ(test.commit_in_transaction(request), std::vector{ErrorCode::none});
+  test.restart();
+  WriteMarker late = abort_of(kProducerA);
+  late.transaction_number = TransactionNumber(1000);
+  EXPECT_EQ(test.write_marker(late), ErrorCode::none);
+  EXPECT_EQ(stable(test, "g", kP0), ErrorCode::unstable_offset_commit);
+  WriteMarker its_own = commit_of(kProducerA);
+  its_own.transaction_number = TransactionNumber(1001);
+  EXPECT_EQ(test.write_marker(its_own), ErrorCode::none);
+  EXPECT_EQ(test.committed("g", kP0), 1);
+}
+
 TEST(TransactionalOffsets, WithinATransactionTheLastCommitCounts) {
   TestCoordinator test;
   test.commit_in_transaction("g", kProducerA, kP0, 1);

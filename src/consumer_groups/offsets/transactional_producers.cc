@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "foundation/assert.h"
+
 namespace naru {
 namespace {
 
@@ -13,12 +15,13 @@ bool is_producer(const ProducerIdentity& producer) {
 
 }  // namespace
 
-void TransactionalProducers::apply_pending(const ProducerIdentity& producer) {
+void TransactionalProducers::apply_pending(const ProducerIdentity& producer, TransactionNumber number) {
   Producer& known = producers_[producer.id];
   if (!known.open) ended_.erase(known.ended_at);
   if (known.epoch != producer.epoch) known.connection = 0;
   known.epoch = producer.epoch;
   known.open = true;
+  if (number != kNoTransactionNumber) known.transaction_number = number;
 }
 
 void TransactionalProducers::apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) {
@@ -85,10 +88,10 @@ ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& reques
   return guard_holds(request.guard, known) ? ErrorCode::none : ErrorCode::invalid_txn_state;
 }
 
-void TransactionalProducers::note_commit(const TransactionalCommit& request) {
-  Producer& known = producers_[request.producer.id];
-  known.connection = std::max(known.connection, request.connection);
-  if (request.transaction_number != kNoTransactionNumber) known.transaction_number = request.transaction_number;
+void TransactionalProducers::note_connection(const ProducerIdentity& producer, uint64_t connection) {
+  const auto known = producers_.find(producer.id);
+  NARU_ASSERT(known != producers_.end(), "nothing was applied of producer {}", producer.id);
+  known->second.connection = std::max(known->second.connection, connection);
 }
 
 TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const WriteMarker& request) const {

@@ -23,15 +23,16 @@ class TransactionalProducers {
   explicit TransactionalProducers(size_t ended_max = 10'000) : ended_max_(ended_max) {}
 
   // From the log, or decided just now.
-  void apply_pending(const ProducerIdentity& producer);
+  // kNoTransactionNumber: the record does not say.
+  void apply_pending(const ProducerIdentity& producer, TransactionNumber number);
   void apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker);
   // Guards that were given before are void.
   void loaded(MonotonicTime now);
 
   CommitVerification begin_verification(const ProducerIdentity& producer);
   ErrorCode check_commit(const TransactionalCommit& request) const;
-  // The commit is decided, and applied: its transaction is open.
-  void note_commit(const TransactionalCommit& request);
+  // The commit is decided, and applied.
+  void note_connection(const ProducerIdentity& producer, uint64_t connection);
 
   struct MarkerJudgement {
     ErrorCode error = ErrorCode::none;
@@ -51,9 +52,8 @@ class TransactionalProducers {
     int32_t coordinator_epoch = -1;
     bool open = false;      // it has written something since its last marker
     uint64_t ended_at = 0;  // when that was, as a number that guards are compared with
-    // What nobody has told since the shard was loaded is not known.
-    TransactionNumber transaction_number = kNoTransactionNumber;  // of the open transaction
-    uint64_t connection = 0;                                      // the newest from which this epoch has committed
+    TransactionNumber transaction_number = kNoTransactionNumber;  // of the open transaction; -1: nobody has said
+    uint64_t connection = 0;  // the newest from which this epoch has committed; 0: none since the shard was loaded
   };
   const Producer* find(ProducerId producer) const;
   bool guard_holds(uint64_t guard, const Producer* producer) const;

@@ -23,8 +23,8 @@ TransactionalCommit commit_in(int16_t epoch, uint64_t guard, uint64_t connection
 ErrorCode commit(TransactionalProducers& producers, const TransactionalCommit& request) {
   const ErrorCode error = producers.check_commit(request);
   if (error == ErrorCode::none) {
-    producers.apply_pending(request.producer);
-    producers.note_commit(request);
+    producers.apply_pending(request.producer, request.transaction_number);
+    producers.note_connection(request.producer, request.connection);
   }
   return error;
 }
@@ -145,11 +145,21 @@ TEST(TransactionalProducers, NegativeNumbersAreNobody) {
   }
 }
 
-TEST(TransactionalProducers, AfterLoadingTheNumberOfAnOpenTransactionIsNotKnown) {
+TEST(TransactionalProducers, AMarkerEndsATransactionWhoseNumberNobodyHasSaid) {
   TransactionalProducers producers;
-  producers.apply_pending(in_epoch(0));
-  producers.loaded(MonotonicTime{} + 1s);
+  producers.apply_pending(in_epoch(0), -1);
   EXPECT_EQ(judged(producers, marker(0, 1, 999)), "written");
+}
+
+TEST(TransactionalProducers, TheNumberHoldsUntilTheMarker) {
+  TransactionalProducers producers;
+  producers.apply_pending(in_epoch(0), 999);
+  producers.apply_pending(in_epoch(0), -1);
+  producers.loaded(MonotonicTime{} + 1s);
+  EXPECT_EQ(judged(producers, marker(0, 1, 998)), "nothing");
+  producers.apply_marker(in_epoch(0), by_coordinator(1));
+  producers.apply_pending(in_epoch(0), -1);
+  EXPECT_EQ(judged(producers, marker(0, 1, 998)), "written");
 }
 
 }  // namespace
