@@ -242,8 +242,8 @@ TEST(CompactionOfTransactions, AMarkerStaysAsLongAsRecordsOfItsTransactionDoAndT
   EXPECT_TRUE(compacted.log->aborted_transactions(Offset(0), compacted.log->end_offset()).value().empty());
   check_readers(*compacted.log, compacted.history);
 
-  // A newer value of the key takes away what the first marker stood for.
-  compacted.data(9, {{"committed", "w"}}, false);
+  // Newer values of the keys take away what both markers stood for.
+  compacted.data(9, {{"committed", "w"}, {"last", "w"}}, false);
   for (int i = 0; i < 3; ++i) fill_segment(compacted, 9);
   ASSERT_TRUE(sync(*compacted.log).ok());
   ASSERT_TRUE(compact(*compacted.log, compaction_at(2000, 500)).ok());
