@@ -261,10 +261,15 @@ void ModelWorld::send_marker(std::shared_ptr<std::set<int>> missing, const Marke
   send_anyhow(false, [=, this] {
     partitions[static_cast<size_t>(partition)].end(wanted);
     if (missing->erase(partition) == 0 || !missing->empty()) return;
-    send_anyhow(true, [=, this] {
+    const auto tell = [=, this] {
       test.markers_written(wanted);
       stop_backing_off();
-    });
+    };
+    send_anyhow(true, tell);
+    if (doubled_ > 0 && choices.pick(2) == 1) {
+      --doubled_;
+      send_anyhow(true, tell);
+    }
   });
 }
 

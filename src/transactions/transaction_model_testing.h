@@ -74,7 +74,7 @@ struct ModelSettings {
   int resends = 1;  // a client gives a connection up, and asks again on another one
   int overdue = 0;  // the clock moves on by more than the timeout
   int crashes = 0;  // of the coordinator, with what it is just deciding
-  int doubled = 0;  // markers that are sent twice
+  int doubled = 0;  // markers that are sent twice, or reported twice as written
 };
 
 // The log of a partition, as far as transactions are concerned. A batch is the number of its transaction.

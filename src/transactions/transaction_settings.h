@@ -16,7 +16,7 @@ struct TransactionSettings {
   // back.
   Milliseconds parked_max{1000};
   size_t parked_per_id_max = 8;    // beyond it: CONCURRENT_TRANSACTIONS at once
-  size_t ids_max = 200'000;        // in one shard; beyond it new ids are refused: POLICY_VIOLATION
+  size_t ids_max = 50'000;         // in one shard; beyond it new ids are refused: POLICY_VIOLATION
   size_t partitions_max = 20'000;  // in one transaction; beyond it further ones are refused: POLICY_VIOLATION
 };
 
