@@ -320,6 +320,33 @@ TEST_F(CoordinatorShardTest, AfterAFailedWriteTheStateIsWhatTheLogSays) {
   EXPECT_EQ(again->text(), "new");
 }
 
+// Else it would serve without what the next coordinator finds in the log.
+TEST_F(CoordinatorShardTest, AfterAFailedSyncItServesWhenTheLogIsCommittedToItsEnd) {
+  open_and_load();
+  say("a", "old");
+  sync();
+  const auto lost = say("a", "new");
+  durability.fail();
+  world.run_for(1ms);
+  EXPECT_EQ(lost->text(), "COORDINATOR_NOT_AVAILABLE");
+  const int asked = durability.asked;
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS") << "'new' is in the log, and may be durable any time";
+  EXPECT_EQ(durability.asked, asked + 1) << "nobody else would sync it";
+  durability.fail();
+  world.run_for(500ms);
+  EXPECT_EQ(durability.asked, asked + 1) << "a disk that is full is so for a while";
+  world.run_for(1s);
+  EXPECT_EQ(durability.asked, asked + 2);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  sync();
+  world.run_for(1s);
+  EXPECT_EQ(look("a")->text(), "new");
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "new") << "as the next one says";
+}
+
 TEST_F(CoordinatorShardTest, WhenItStopsWhatIsOnItsWayIsAnsweredAndEverybodyElseIsSentAway) {
   open_and_load();
   const auto waiting = step([](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome&) {

@@ -21,6 +21,8 @@ enum class Canary : uint8_t {
   read_uncommitted,            // consumers read up to the log's end
   latest_before_known,         // a new leader tells where the log ends before it knows what is committed
   load_before_known,           // ... and loads coordinators from it
+  reload_before_committed,     // a coordinator begins anew without what it has written and is not committed yet
+  failed_write_kept,           // ... or goes on with what it could not write
   early_coordinator_reply,     // a group is told that its offsets are committed before they are
   duplicates_stored,           // a batch that a producer repeats is stored again
   elects_outside_isr,          // any replica may lead

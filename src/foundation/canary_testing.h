@@ -25,6 +25,8 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::read_uncommitted, "read_uncommitted"},
     CanaryName{Canary::latest_before_known, "latest_before_known"},
     CanaryName{Canary::load_before_known, "load_before_known"},
+    CanaryName{Canary::reload_before_committed, "reload_before_committed"},
+    CanaryName{Canary::failed_write_kept, "failed_write_kept"},
     CanaryName{Canary::early_coordinator_reply, "early_coordinator_reply"},
     CanaryName{Canary::duplicates_stored, "duplicates_stored"},
     CanaryName{Canary::elects_outside_isr, "elects_outside_isr"},

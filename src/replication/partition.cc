@@ -208,6 +208,7 @@ void Partition::on_sync_failed(const Status& reason) {
   // No space for a checkpoint or an index, say. What was appended may become durable later; nobody is promised it now.
   report_write(reason);
   fail_waiters(reason);
+  for (const auto& [end, waiter] : std::exchange(waiting_for_commit_, {})) waiter->wake();
   let_close_go_on();
 }
 
@@ -228,7 +229,7 @@ void Partition::tell_acks_and_readers() {
   tell_log_start();
   readable_.commit(high_watermark());
   tell_readers();
-  tell_known();
+  tell_committed();
 }
 
 uint64_t Partition::readable_bytes(Audience audience) const {
@@ -248,15 +249,21 @@ void Partition::tell_readers() {
   }
 }
 
-void Partition::tell_known() {
-  if (waiting_for_known_.empty() || (availability_.ok() && leader_ && !leader_->high_watermark_known())) return;
-  for (const auto& waiter : std::exchange(waiting_for_known_, {})) waiter->wake();
+void Partition::tell_committed() {
+  std::erase_if(waiting_for_commit_, [this](const auto& waiting) {
+    const auto& [end, waiter] = waiting;
+    if (!waiter->event().is_set() && availability_.ok() && leader_ && high_watermark() < end) return false;
+    waiter->wake();
+    return true;
+  });
 }
 
-void Partition::wake_when_known(std::shared_ptr<Wakeup> waiter) {
-  strand_.run([self = shared_from_this(), waiter = std::move(waiter)]() mutable {
-    self->waiting_for_known_.push_back(std::move(waiter));
-    self->tell_known();
+void Partition::wake_when_committed(Offset end, std::shared_ptr<Wakeup> waiter) {
+  strand_.run([self = shared_from_this(), end, waiter = std::move(waiter)]() mutable {
+    self->waiting_for_commit_.emplace_back(end, std::move(waiter));
+    self->tell_committed();
+    if (self->waiting_for_commit_.empty() || !self->config_.acknowledges_after_sync()) return;
+    if (self->log_->durable_end() < end) self->services_.durability.make_durable(self, end);
   });
 }
 
@@ -304,7 +311,7 @@ void Partition::stop_serving(const Status& reason) {
   if (!availability_.ok()) return;
   availability_ = reason;
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
-  tell_known();
+  tell_committed();
   tell_start_waiters();
 }
 

@@ -95,6 +95,7 @@ class FlushObserver {
 struct PartitionView {
   Status status;                // not ok: nothing else is meaningful but what is set
   Offset log_start_offset{-1};  // of this replica: where reading may begin
+  Offset log_end_offset{-1};    // likewise: where it writes next
   // What this reader is told of it: followers where to begin, others PartitionLeader::common_start().
   Offset told_start_offset{-1};
   Offset high_watermark{-1};
@@ -213,9 +214,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       return end_of_epoch_inside(current_leader_epoch, epoch);
     });
   }
-  // Wakes the waiter when the high watermark is known, or when it will not be because this broker does not lead:
-  // look() tells which.
-  void wake_when_known(std::shared_ptr<Wakeup> waiter);
+  // Wakes the waiter when everything below `end` is committed, or when it is not to be expected soon: this broker does
+  // not lead, or a sync has failed. look() tells which. What the leader itself has not synced yet is synced for it.
+  void wake_when_committed(Offset end, std::shared_ptr<Wakeup> waiter);
   // Wakes the waiter when no in-sync replica begins before `start` any more, or when this broker does not lead. Whoever
   // is tired of waiting wakes it himself.
   void wake_when_started_at(Offset start, std::shared_ptr<Wakeup> waiter);
@@ -357,7 +358,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void tell_readers();
-  void tell_known();
+  void tell_committed();
   void tell_log_start();
   void tell_start_waiters();
   void tell_unsynced_files();
@@ -404,7 +405,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Offset told_common_start_ = kNoOffset;
   size_t told_unsynced_files_ = 0;
   std::map<uint64_t, Watch> watches_;
-  std::vector<std::shared_ptr<Wakeup>> waiting_for_known_;  // bounded by those who load from this partition
+  // Both are bounded: by those who load from this partition, and by the requests that delete records.
+  std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_commit_;
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_start_;
   std::weak_ptr<FlushObserver> flush_observer_;
   std::atomic<bool> told_leader_{false};

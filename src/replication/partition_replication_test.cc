@@ -109,7 +109,7 @@ TEST_F(ReplicatedPartition, ANewLeaderKnowsWhatIsCommittedWhenItsFollowersHaveSa
   EXPECT_FALSE(view.high_watermark_known) << "2 may have been told less than 1 has promised";
   EXPECT_TRUE(read(2, 2).status.ok()) << "a consumer that was further is not out of range";
   const auto known = std::make_shared<Wakeup>();
-  at(2).partition->wake_when_known(known);
+  at(2).partition->wake_when_committed(Offset(2), known);
   fetch(1);
   EXPECT_FALSE(known->event().is_set());
   fetch(3);
