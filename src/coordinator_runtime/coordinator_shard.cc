@@ -221,7 +221,7 @@ void CoordinatorShard::decide(Decide&& decide) {
 
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
   if (outcome.records.empty() && gathered_.parts.empty() && !writing_) {
-    tell(std::move(outcome.replies), Status());
+    answer(std::move(outcome.replies));
     return;
   }
   gathered_.bytes += size_of(outcome.records);
@@ -236,14 +236,23 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
   if (!writing_) write_gathered();
 }
 
+// To those who have looked at what is committed.
+void CoordinatorShard::answer(Replies replies) {
+  if (replies.empty()) return;
+  if (partition_->has_contact()) return tell(std::move(replies), Status());
+  partition_->confirm_leadership(
+      leader_epoch_, [self = shared_from_this(), replies = std::move(replies)](const Status& leads) mutable {
+        self->strand_.run([self, replies = std::move(replies), leads]() mutable {
+          tell(std::move(replies), leads.ok() ? leads : to_client(leads));
+        });
+      });
+}
+
 // --- Writing ---------------------------------------------------------------------------------------------------------
 
 void CoordinatorShard::write_gathered() {
   Gathered gathered = std::exchange(gathered_, {});
-  if (gathered.parts.empty()) {
-    tell(std::move(gathered.replies), Status());
-    return;
-  }
+  if (gathered.parts.empty()) return answer(std::move(gathered.replies));
   writing_ = std::move(gathered.replies);
   services_.tasks.spawn(write(shared_from_this(), std::move(gathered.parts)));
 }

@@ -10,6 +10,9 @@
 // The records of one step are in one batch, so that a crash leaves all of them or none, however large that makes the
 // batch. Only where a step says that it may be cut, and is larger than a batch should be, it is spread over several.
 //
+// Who is cut off from the cluster may have been replaced, and does not know what the next coordinator has promised:
+// then answers without records leave only if the partition cannot have another leader.
+//
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
 #pragma once
@@ -83,9 +86,10 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
  private:
   enum class Stage : uint8_t { loading, serving, unreadable, stopped };
   // What several steps have decided, and who waits for it.
+  using Replies = std::vector<UniqueFunction<void(const Status&)>>;
   struct Gathered {
     std::vector<std::vector<CoordinatorRecord>> parts;  // each in one batch
-    std::vector<UniqueFunction<void(const Status&)>> replies;
+    Replies replies;
     size_t bytes = 0;
   };
   using Self = std::shared_ptr<CoordinatorShard>;
@@ -95,6 +99,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   template <class Decide>
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
+  void answer(Replies replies);
   void write_gathered();
   Task<void> write(Self self, std::vector<std::vector<CoordinatorRecord>> parts);
   void written(const Status& status);
@@ -116,8 +121,8 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   int failed_loads_ = 0;               // since the last that did not
   std::unique_ptr<StateShard> state_;  // while serving
   Gathered gathered_;
-  std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for what is on its way
-  std::shared_ptr<AppendGroup> on_its_way_;                                  // what writing_ waits for
+  std::optional<Replies> writing_;           // who waits for what is on its way
+  std::shared_ptr<AppendGroup> on_its_way_;  // what writing_ waits for
   struct Timer {
     MonotonicTime deadline;
     Scheduler::TimerId id;

@@ -68,13 +68,7 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
 
 void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
   const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
-  if (Status status = why_not_leading(); !status.ok()) return refuse(std::move(status));
-  if (may_be_replaced()) {
-    return refuse(Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now"));
-  }
-  if (request.leader_epoch != kNoLeaderEpoch && request.leader_epoch != assignment_.leader_epoch) {
-    return refuse(Status(ErrorCode::not_leader_or_follower));
-  }
+  if (Status status = why_not_deciding(request.leader_epoch); !status.ok()) return refuse(std::move(status));
   if (request.acks == Acks::all_in_sync && !leader_->enough_replicas()) {
     return refuse(Status(ErrorCode::not_enough_replicas));
   }
@@ -323,6 +317,21 @@ void Partition::fail_waiters(const Status& reason) {
 Status Partition::why_not_leading() const {
   if (!availability_.ok()) return availability_;
   return leader_ ? Status() : Status(ErrorCode::not_leader_or_follower);
+}
+
+Status Partition::why_not_deciding(LeaderEpoch leader_epoch) const {
+  if (Status status = why_not_leading(); !status.ok()) return status;
+  if (may_be_replaced()) {
+    return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now");
+  }
+  const bool is_meant = leader_epoch == kNoLeaderEpoch || leader_epoch == assignment_.leader_epoch;
+  return is_meant ? Status() : Status(ErrorCode::not_leader_or_follower);
+}
+
+void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told) {
+  strand_.run([self = shared_from_this(), leader_epoch, told = std::move(told)]() mutable {
+    told(self->why_not_deciding(leader_epoch));
+  });
 }
 
 // Whoever was elected was in the in-sync set, and does not fetch from this broker any more. As long as all of it does,

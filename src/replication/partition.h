@@ -221,6 +221,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // is tired of waiting wakes it himself.
   void wake_when_started_at(Offset start, std::shared_ptr<Wakeup> waiter);
 
+  // Whether the cluster was heard of lately. If not, another one may lead: confirm_leadership(). Any thread.
+  bool has_contact() const { return services_.contact == nullptr || !services_.contact->lost(services_.clock.now()); }
+  // Tells, inside the strand, whether this broker leads in this epoch and nobody else can have been elected since.
+  void confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told);
+
   // --- For a leader's followers. -------------------------------------------------------------------------------------
   // co_await partition->read_as_follower(...): whole batches to the end of the log, or where the logs part. Notes what
   // the follower has.
@@ -345,6 +350,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Offset high_watermark() const { return leader_ ? leader_->high_watermark() : follower_.high_watermark(); }
   uint64_t readable_bytes(Audience audience) const;
   Status why_not_leading() const;
+  // Refuses also if another leader may have been elected.
+  Status why_not_deciding(LeaderEpoch leader_epoch) const;
   // Another leader may have been elected without this broker's knowledge.
   bool may_be_replaced() const;
   Offset common_start() const { return leader_ ? leader_->common_start() : kNoOffset; }
