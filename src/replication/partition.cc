@@ -339,7 +339,15 @@ void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void
 bool Partition::may_be_replaced() const {
   if (services_.contact == nullptr) return false;
   const MonotonicTime now = services_.clock.now();
-  return services_.contact->lost(now) && leader_->misses_fetches_since(now - services_.contact->patience());
+  if (!services_.contact->lost(now)) return false;
+  const MonotonicTime moment = now - services_.contact->patience();
+  return std::ranges::any_of(leader_->silent_since(moment),
+                             [&](BrokerId member) { return !is_in_session_since(member, moment); });
+}
+
+bool Partition::is_in_session_since(BrokerId follower, MonotonicTime moment) const {
+  return std::ranges::any_of(
+      watches_, [&](const auto& entry) { return entry.second.watcher->last_fetch_of(follower) >= moment; });
 }
 
 void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes, Audience audience) {

@@ -78,6 +78,9 @@ class FetchWatcher {
   virtual void log_start_moved(uint32_t slot, Audience audience) = 0;
   // Of followers only: consumers are told that there is more to read.
   virtual void high_watermark_moved(uint32_t slot) = 0;
+  // Of a session: when this broker has fetched in it last, as a follower. It looks only at partitions with news, so of
+  // all others this is the sign that they are followed still. Thread-safe.
+  virtual MonotonicTime last_fetch_of(BrokerId /*follower*/) const { return MonotonicTime::min(); }
 
  private:
   const uint64_t id_;
@@ -354,6 +357,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Status why_not_deciding(LeaderEpoch leader_epoch) const;
   // Another leader may have been elected without this broker's knowledge.
   bool may_be_replaced() const;
+  bool is_in_session_since(BrokerId follower, MonotonicTime moment) const;
   Offset common_start() const { return leader_ ? leader_->common_start() : kNoOffset; }
   Status why_not_readable(Offset from) const;
   PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;

@@ -59,10 +59,12 @@ bool PartitionLeader::enough_replicas() const {
   return static_cast<int64_t>(in_sync_.size()) >= rules_.min_insync_replicas;
 }
 
-bool PartitionLeader::misses_fetches_since(MonotonicTime moment) const {
-  return std::ranges::any_of(followers_, [&](const auto& entry) {
-    return contains(in_sync_, entry.first) && entry.second.last_fetch < moment;
-  });
+std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const {
+  std::vector<BrokerId> silent;
+  for (const auto& [id, follower] : followers_) {
+    if (contains(in_sync_, id) && follower.last_fetch < moment) silent.push_back(id);
+  }
+  return silent;
 }
 
 Status PartitionLeader::all_in_sync_verdict() const {

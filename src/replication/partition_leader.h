@@ -73,8 +73,8 @@ class PartitionLeader {
 
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
-  // A member of the in-sync set has not fetched since then.
-  bool misses_fetches_since(MonotonicTime moment) const;
+  // The other members of the in-sync set that have not fetched this partition since then.
+  std::vector<BrokerId> silent_since(MonotonicTime moment) const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
 
   void set_rules(const LeaderRules& rules);
