@@ -263,7 +263,7 @@ void Partition::wake_when_committed(Offset end, std::shared_ptr<Wakeup> waiter) 
 
 void Partition::tell_log_start() {
   const Offset start = log_->start_offset();
-  if (leader_) leader_->begins_at(start);
+  if (leader_) leader_->begins_at(start, services_.clock.now());
   const Offset common = common_start();
   const bool moved = std::exchange(told_log_start_, start) != start;
   const bool common_moved = std::exchange(told_common_start_, common) != common;
