@@ -13,6 +13,7 @@ enum class Canary : uint8_t {
   none,
   ack_before_sync,             // flush.messages=1 counts what is in the log, synced or not
   isr_by_log_end,              // a follower joins the ISR with what it has not synced
+  isr_ignores_epoch_start,     // ... without what may have been promised before the leader was elected
   isr_ignores_broker_epoch,    // the controller lets an earlier life of a broker into the ISR
   committed_isr_only,          // the high watermark does not wait for members that are proposed
   unchecked_leader_epoch,      // a leader answers whoever asks for another epoch

@@ -17,6 +17,7 @@ struct CanaryName {
 inline constexpr std::array kCanaries = {
     CanaryName{Canary::ack_before_sync, "ack_before_sync"},
     CanaryName{Canary::isr_by_log_end, "isr_by_log_end"},
+    CanaryName{Canary::isr_ignores_epoch_start, "isr_ignores_epoch_start"},
     CanaryName{Canary::isr_ignores_broker_epoch, "isr_ignores_broker_epoch"},
     CanaryName{Canary::committed_isr_only, "committed_isr_only"},
     CanaryName{Canary::unchecked_leader_epoch, "unchecked_leader_epoch"},
