@@ -23,6 +23,6 @@ ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, h
     handle_offset_delete, handle_describe_groups, handle_list_groups, handle_delete_groups,
     handle_consumer_group_heartbeat, handle_consumer_group_describe, handle_elect_leaders, handle_alter_partition,
     handle_allocate_producer_ids, handle_naru_metadata, handle_naru_broker_stopping, handle_naru_topics_removed,
-    handle_naru_missing_topics;
+    handle_naru_missing_topics, handle_naru_offline_logs;
 
 }  // namespace naru

@@ -247,7 +247,8 @@ Task<Status> Broker::Parts::open_storage() {
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
-                                             std::move(directories), producers, cluster->isr_proposals(), contact);
+                                             std::move(directories), producers, cluster->isr_proposals(), contact,
+                                             cluster->offline_logs());
   co_return co_await keeper->list_folders();
 }
 
@@ -369,7 +370,7 @@ Status Broker::Parts::open_doors() {
 }
 
 std::optional<std::string> Broker::unhealthy_reason() const {
-  const size_t offline = parts_->hosted.offline_count();
+  const size_t offline = parts_->hosted.offline().size();
   if (offline > 0) return fmt::format("{} partitions are offline; the log says why", offline);
   return std::nullopt;
 }

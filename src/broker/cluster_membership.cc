@@ -25,7 +25,15 @@ ClusterMembership::ClusterMembership(Parts parts)
                 [&hosted = parts.hosted](const Uuid& topic_id, PartitionIndex index) {
                   return hosted.find(topic_id, index).partition;
                 }),
-      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact) {}
+      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact),
+      offline_logs_(
+          {.seams = parts.seams,
+           .self = parts.config.node_id,
+           .hosted = parts.hosted,
+           .metadata = parts.metadata,
+           .has_roles = [this](const MetadataImage& image) { return may_take_roles(image); },
+           .broker_epoch = [this] { return parts_.controller.broker_epoch(); },
+           .report = [this](PartitionIds logs) { return controller_.report_offline_logs(std::move(logs)); }}) {}
 
 bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
   const BrokerId self = parts_.config.node_id;
@@ -35,6 +43,7 @@ bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
 
 Task<Status> ClusterMembership::join() {
   poller_.start();
+  offline_logs_.start();
   background_.spawn(check_followers_from_time_to_time());
   const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience,
                                                         [waiter = joined_] { waiter->wake(); });
@@ -55,6 +64,7 @@ void ClusterMembership::follow(MetadataImagePtr image) {
     const std::scoped_lock lock(mutex_);
     if (!stopped_) fetchers_.follow(followed_.update(std::move(image)));
   }
+  offline_logs_.follow_metadata();
   has_roles_.store(true);
   joined_->wake();
 }
@@ -111,6 +121,7 @@ Task<void> ClusterMembership::stop() {
   co_await peers_.stop();
   co_await poller_.stop();
   co_await isr_sender_.stop();
+  co_await offline_logs_.stop();
 }
 
 }  // namespace naru

@@ -14,6 +14,7 @@
 #include "broker/hosted_partitions.h"
 #include "broker/isr_sender.h"
 #include "broker/metadata_poller.h"
+#include "broker/offline_log_reporter.h"
 #include "broker/peers.h"
 #include "broker/replica_fetchers.h"
 #include "cluster_control/controller_shell.h"
@@ -40,6 +41,7 @@ class ClusterMembership {
 
   ControllerLink& controller() { return controller_; }
   IsrProposals& isr_proposals() { return isr_sender_; }
+  OfflineLogObserver& offline_logs() { return offline_logs_; }
 
   // Whether this broker may lead and follow as the image says: not before the controller has acted on its registration,
   // because an earlier life of it may be what the image means.
@@ -68,6 +70,7 @@ class ClusterMembership {
   ReplicaFetchers fetchers_;  // not after stopped_
   FollowedPartitions followed_;
   MetadataPoller poller_;
+  OfflineLogReporter offline_logs_;
   std::atomic<bool> has_roles_{false};
   const std::shared_ptr<Wakeup> joined_ = std::make_shared<Wakeup>();  // has roles, or it was too late
   TaskGroup background_;

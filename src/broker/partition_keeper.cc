@@ -31,7 +31,7 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
                                  MetricsRegistry& metrics, OpenFiles& open_files, UnsyncedLogs& unsynced_logs,
                                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
                                  const ProducerRules& producers, IsrProposals& isr_proposals,
-                                 const ClusterContact& contact)
+                                 const ClusterContact& contact, OfflineLogObserver& offline_logs)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
@@ -42,7 +42,8 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       unsynced_logs_(unsynced_logs),
       producers_(producers),
       isr_proposals_(isr_proposals),
-      contact_(contact) {}
+      contact_(contact),
+      offline_logs_(offline_logs) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -175,6 +176,8 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
     }
   }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return open_partition(openings[at]); });
+  // Not one by one: of those that are tried again, some would seem to be well in between.
+  if (any_offline_) offline_logs_.offline_logs_changed();
 }
 
 // When a broker starts, all partitions have folders but those whose creation was interrupted.
@@ -257,7 +260,8 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
                                    .unsynced_logs = unsynced_logs_,
                                    .isr_proposals = &isr_proposals_,
                                    .replica_lag_time_max = config_.replication.lag_time_max,
-                                   .contact = &contact_};
+                                   .contact = &contact_,
+                                   .offline_logs = &offline_logs_};
   auto partition =
       std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
@@ -269,6 +273,7 @@ void PartitionKeeper::report_offline(Opening& opening, const Status& problem, bo
   hosted_.add(opening.identity, {.config = opening.config,
                                  .offline_reason = Status(ErrorCode::log_offline, problem.message()),
                                  .unmade = unmade});
+  any_offline_ = true;
   if (!unmade) return;
   const std::scoped_lock lock(unmade_mutex_);
   unmade_.emplace(opening.identity.topic_id, opening.identity.index);

@@ -31,7 +31,7 @@ class PartitionKeeper {
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
                   OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
                   std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers,
-                  IsrProposals& isr_proposals, const ClusterContact& contact);
+                  IsrProposals& isr_proposals, const ClusterContact& contact, OfflineLogObserver& offline_logs);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
@@ -101,10 +101,12 @@ class PartitionKeeper {
   const ProducerRules producers_;
   IsrProposals& isr_proposals_;
   const ClusterContact& contact_;
+  OfflineLogObserver& offline_logs_;
 
   PartitionFolders folders_{directories_, journals_};
   std::mutex unmade_mutex_;
-  std::set<PartitionKey> unmade_;  // new, and could not be made; tried again with every image
+  std::set<PartitionKey> unmade_;         // new, and could not be made; tried again with every image
+  std::atomic<bool> any_offline_{false};  // some could not be opened, now or earlier
   mutable std::mutex problems_mutex_;
   std::map<Uuid, Status> deletion_problems_;
 

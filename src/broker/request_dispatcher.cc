@@ -62,6 +62,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::naru_broker_stopping, handle_naru_broker_stopping},
     HandlerRow{kafka::ApiKey::naru_topics_removed, handle_naru_topics_removed},
     HandlerRow{kafka::ApiKey::naru_missing_topics, handle_naru_missing_topics},
+    HandlerRow{kafka::ApiKey::naru_offline_logs, handle_naru_offline_logs},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");

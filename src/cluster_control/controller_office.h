@@ -70,8 +70,11 @@ class ControllerOffice {
   // Of this broker's registration; another one after each new session.
   int64_t broker_epoch() const { return broker_epoch_.load(std::memory_order_acquire); }
 
-  StoppingBrokers stopping() const;
+  // What brokers have told this office; the next one hears it again.
+  BrokerReports reports() const;
   void note_stopping(BrokerId id, int64_t broker_epoch);
+  // All of its offline logs: what it said before is forgotten.
+  void note_offline(BrokerId id, OfflineLogs logs);
   // A configuration that elections obey was changed.
   void settle_again();
 
@@ -90,6 +93,7 @@ class ControllerOffice {
   Task<Status> raise_replication_if_needed();
   Task<Status> rebalance_if_due();
   void notice_lost_office();
+  void forget_reports();
   void set_view(const ControllerView& view);
   MonotonicTime next_look() const;
 
@@ -116,7 +120,7 @@ class ControllerOffice {
   std::atomic<bool> settle_again_{false};
   mutable std::mutex mutex_;
   ControllerView view_;
-  StoppingBrokers stopping_brokers_;
+  BrokerReports reports_;
 };
 
 }  // namespace naru

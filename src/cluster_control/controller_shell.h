@@ -97,6 +97,10 @@ class ControllerShell {
   // until it has registered again it gets neither. Returns what it still leads. stale_broker_epoch,
   // broker_id_not_registered.
   Task<Result<std::vector<TopicPartition>>> controlled_shutdown(BrokerId broker, int64_t broker_epoch);
+  // A broker, in the epoch of its registration, cannot use its logs of these partitions, and can use all others: until
+  // it says otherwise or registers again, it leads none of them and is in sync with none, wherever others are left.
+  // Where none are, nobody leads.
+  Task<Status> report_offline_logs(BrokerId broker, int64_t broker_epoch, PartitionIds partitions);
   // None: all partitions, and only those results that are not election_not_needed.
   Task<std::vector<ElectLeadersResult>> elect_leaders(ElectionType type,
                                                       std::optional<std::vector<TopicPartition>> partitions,
