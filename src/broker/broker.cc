@@ -20,8 +20,10 @@
 #include "broker/throttle.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
+#include "cluster_control/turnstile.h"
 #include "coordination_store/open_store.h"
 #include "foundation/log.h"
+#include "foundation/shared_cell.h"
 #include "log_storage/producer_accounting.h"
 #include "network/connection_server.h"
 #include "observability/memory_budget.h"
@@ -154,6 +156,8 @@ struct Broker::Parts {
   ClusterContact contact{2 * config.coordination_session_timeout + kContactMargin, seams.clock.now()};
   std::unique_ptr<CoordinationStore> store;
   MetadataPublisher metadata;
+  SharedCell<const MetadataImage> role_image{std::make_shared<const MetadataImage>()};  // the newest that gave roles
+  Turnstile group_turns{0};
   std::unique_ptr<ControllerShell> controller;
   std::unique_ptr<ClusterMembership> cluster;
   std::unique_ptr<PartitionKeeper> keeper;
@@ -164,6 +168,8 @@ struct Broker::Parts {
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
   GaugeCallback connections_gauge;
+  std::mutex background_mutex;
+  bool stopping = false;  // nothing new begins in the background
   TaskGroup background;
   std::vector<Door> doors;
   FolderFacts folders;
@@ -173,7 +179,9 @@ struct Broker::Parts {
   OpenStore reopen_store();
   Task<Status> start_controller();
   Status open_doors();
+  Task<void> take_roles(MetadataImagePtr image);
   Task<void> follow_metadata(MetadataImagePtr image);
+  Task<void> tell_groups();
   void obey_config();
   Task<void> confirm_deletions(std::vector<Uuid> topics);
 };
@@ -240,6 +248,7 @@ Task<Status> Broker::Parts::open_storage() {
                                                                          .config = config,
                                                                          .controller = *controller,
                                                                          .metadata = metadata,
+                                                                         .role_image = role_image,
                                                                          .hosted = hosted,
                                                                          .metrics = metrics,
                                                                          .contact = contact});
@@ -282,7 +291,9 @@ OpenStore Broker::Parts::reopen_store() {
 }
 
 Task<Status> Broker::Parts::start_controller() {
+  metadata.subscribe_promptly([this](MetadataImagePtr image) { return take_roles(std::move(image)); });
   metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
+  metadata.subscribe([this](const MetadataImagePtr&) { return tell_groups(); });
   const bool in_cluster = open_store || config.coordination.service != CoordinationService::embedded;
   NARU_CO_TRY_ASSIGN(auto listeners, advertised_listeners(config, in_cluster));
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
@@ -293,18 +304,33 @@ Task<Status> Broker::Parts::start_controller() {
                                           .directory_ids = folders.ids,
                                           .cluster_id = folders.cluster_id}));
   NARU_CO_TRY(co_await cluster->join());
+  co_await metadata.take_effect();  // the logs are open
   NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
 }
 
-Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+// What an election is about: waits for no disk.
+Task<void> Broker::Parts::take_roles(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
-  std::vector<Uuid> deleted = co_await keeper->follow(image, cluster->may_take_roles(*image));
-  cluster->follow(image);
-  co_await groups.follow(std::move(image));
-  // The controller is waiting for us, so it cannot be told here.
-  if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
+  co_await keeper->take_roles(image, cluster->may_take_roles(*image));
+  role_image.store(image);
+  cluster->follow();
+}
+
+Task<void> Broker::Parts::tell_groups() {
+  const auto turn = co_await group_turns.enter_always();
+  co_await groups.follow(role_image.load());
+}
+
+Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+  std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  // Of partitions that were opened, fetchers and groups do not know yet.
+  cluster->follow();
+  co_await tell_groups();
+  const std::scoped_lock lock(background_mutex);
+  // Whoever waits for the change must not wait for the controller.
+  if (!deleted.empty() && !stopping) background.spawn(confirm_deletions(std::move(deleted)));
 }
 
 // What is not looked up at every use is told here.
@@ -317,6 +343,7 @@ void Broker::Parts::obey_config() {
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
+  co_await to_loop(seams.scheduler);  // out of the lock
   const size_t count = topics.size();
   const Status confirmed = co_await cluster->controller().confirm_deletions(std::move(topics));
   if (confirmed.ok()) co_return;
@@ -388,7 +415,12 @@ Task<Status> Broker::stop() {
   // Those who publish metadata first: whoever follows it may begin something in the background.
   if (parts.cluster) co_await parts.cluster->stop();
   if (parts.controller) co_await parts.controller->stop();
+  {
+    const std::scoped_lock lock(parts.background_mutex);
+    parts.stopping = true;
+  }
   co_await parts.background.join();
+  co_await parts.metadata.stop();
   if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;
   if (parts.keeper) closed = co_await parts.keeper->close();

@@ -58,11 +58,12 @@ Task<Status> ClusterMembership::join() {
       controller->id, controller->address.to_string());
 }
 
-void ClusterMembership::follow(MetadataImagePtr image) {
-  if (!may_take_roles(*image)) return;
+void ClusterMembership::follow() {
   {
     const std::scoped_lock lock(mutex_);
-    if (!stopped_) fetchers_.follow(followed_.update(std::move(image)));
+    const MetadataImagePtr image = parts_.role_image.load();  // inside, so that it never goes back
+    if (!may_take_roles(*image)) return;
+    if (!stopped_) fetchers_.follow(followed_.update(image));
   }
   offline_logs_.follow_metadata();
   has_roles_.store(true);

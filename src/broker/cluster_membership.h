@@ -20,6 +20,7 @@
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "configuration/broker_config.h"
+#include "foundation/shared_cell.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
 
@@ -33,6 +34,7 @@ class ClusterMembership {
     const BrokerConfig& config;
     ControllerShell& controller;
     MetadataPublisher& metadata;
+    const SharedCell<const MetadataImage>& role_image;  // the newest one as which partitions lead and follow
     const HostedPartitions& hosted;
     MetricsRegistry& metrics;
     ClusterContact& contact;
@@ -46,8 +48,8 @@ class ClusterMembership {
   // Whether this broker may lead and follow as the image says: not before the controller has acted on its registration,
   // because an earlier life of it may be what the image means.
   bool may_take_roles(const MetadataImage& image) const;
-  // Follows where others lead. After the partitions have their roles.
-  void follow(MetadataImagePtr image);
+  // Follows where others lead, as the newest roles say. After the partitions have them, and after some were opened.
+  void follow();
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
   Task<Status> join();

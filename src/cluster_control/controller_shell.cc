@@ -56,7 +56,9 @@ ControllerShell::ControllerShell(Parts parts)
       metrics_(parts.metrics, parts.publisher, [this] { return is_in_office(); }) {}
 
 Task<Status> ControllerShell::start(BrokerRegistration registration) {
-  return office_.start(std::move(registration));
+  NARU_CO_TRY(co_await office_.start(std::move(registration)));
+  co_await publisher_.take_effect();
+  co_return Status();
 }
 
 Task<void> ControllerShell::stop() {
@@ -64,8 +66,9 @@ Task<void> ControllerShell::stop() {
 }
 
 Task<void> ControllerShell::run(Planner& planner, Status given_up) {
-  if (given_up.ok()) co_return co_await runner_.run(planner);
-  planner.abandon(given_up);
+  if (!given_up.ok()) co_return planner.abandon(given_up);
+  co_await runner_.run(planner);
+  co_await publisher_.take_effect();
 }
 
 Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request, Status given_up) {
@@ -177,7 +180,11 @@ Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
     items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});
   }
   ElectLeadersPlanner planner(type, std::move(items), office_.reports());
-  co_await run(planner, std::move(given_up));
+  if (given_up.ok()) {
+    co_await runner_.run(planner);
+  } else {
+    planner.abandon(given_up);
+  }
   auto results = planner.take_results();
   if (!partitions) {
     std::erase_if(results, [](const auto& result) { return result.status == ErrorCode::election_not_needed; });

@@ -74,9 +74,10 @@ class ControllerShell {
   // What other brokers follow while the controller is here.
   MetadataFeed& feed() { return feed_; }
 
-  // Results in the order of the request. What they say is in effect on this broker when they arrive. A failed store is
-  // unavailable (outcome unknown), a lost office not_controller. With `given_up`, nothing is done, and that is the
-  // result: the request was passed on to another controller, and nobody knows what became of it.
+  // Results in the order of the request. What they say of topics and configurations is in effect on this broker when
+  // they arrive. A failed store is unavailable (outcome unknown), a lost office not_controller. With `given_up`,
+  // nothing is done, and that is the result: the request was passed on to another controller, and nobody knows what
+  // became of it.
   Task<std::vector<CreateTopicResult>> create_topics(CreateTopicsRequest request, Status given_up = {});
   // With the broker's defaults, one result for each distinct name; ok for a topic that exists already.
   // unknown_topic_or_partition where auto.create.topics.enable is false.
@@ -107,6 +108,7 @@ class ControllerShell {
                                                       Status given_up = {});
 
  private:
+  // Returns when the changes are in effect here.
   Task<void> run(Planner& planner, Status given_up);
   CreateTopicResult existing_topic(const std::string& name) const;
 

@@ -97,7 +97,7 @@ Task<Status> PlannerRunner::catch_up() {
 
 Task<void> PlannerRunner::show_image() {
   image_.store(stored_.image());
-  if (open_) co_await parts_.publisher.publish(stored_.image());
+  if (open_) co_await parts_.publisher.show(stored_.image());
 }
 
 Task<void> PlannerRunner::use(CoordinationStore& store) {
@@ -143,7 +143,7 @@ Task<Status> PlannerRunner::open_office() {
   NARU_CO_TRY(co_await catch_up());
   open_ = true;
   parts_.feed.open(*office_epoch());
-  co_await parts_.publisher.publish(stored_.image());
+  co_await parts_.publisher.show(stored_.image());
   co_return Status();
 }
 

@@ -1,5 +1,6 @@
-// Runs planners on the coordination store for the controller in office, one transaction at a time, and publishes what
-// came of it.
+// Runs planners on the coordination store for the controller in office, one transaction at a time, and shows what came
+// of it. Whoever wants it to be in effect on this broker waits for that himself: the next planner does not, because
+// elections must not wait for this broker's disk.
 //
 // Planners take turns, so that a large one does not keep the others waiting. A transaction that meets a conflict, or
 // whose outcome is unknown, is planned again on metadata that was read again. When the store has another controller's

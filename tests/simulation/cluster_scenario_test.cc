@@ -6,6 +6,8 @@
 namespace naru::simulation {
 namespace {
 
+constexpr Duration kSession = 1500ms;  // of a broker that has gone
+
 // Every record that was sent is there once, in the order of sending.
 void expect_all_in_order(const std::vector<std::string>& values, int count) {
   ASSERT_EQ(values.size(), static_cast<size_t>(count));
@@ -64,6 +66,64 @@ TEST(ClusterScenario, ABrokerWhoseLogsCannotBeOpenedIsNeitherLeaderNorInSync) {
       EXPECT_TRUE(co_await scenario.comes_true(all_is_well, 5s));
     }
     for (int32_t i = 0; i < 3; ++i) EXPECT_NE(scenario.stored("orders", i).leader, broken);
+  });
+}
+
+// A disk that hangs is not noticed by the coordination service: the controller stays in office.
+TEST(ClusterScenario, ElectionsDoNotWaitForTheDiskOfTheController) {
+  ClusterScenario scenario(3);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 3);
+    const BrokerId controller = scenario.controller();
+    int32_t partition = 0;
+    while (scenario.stored("orders", partition).leader == controller) ++partition;
+    const BrokerId leader = scenario.stored("orders", partition).leader;
+    scenario.broker(controller).process().scheduler().set_disk_timing({.usual_min = 60s, .usual_max = 60s});
+    TaskGroup others;
+    others.spawn(scenario.ask_for_topic("hangs"));
+    co_await scenario.pause(1s);
+    EXPECT_NE(scenario.stored().find_topic("hangs"), nullptr);
+    scenario.broker(leader).kill();
+    EXPECT_TRUE(co_await scenario.comes_true(
+        [&] {
+          const BrokerId next = scenario.stored("orders", partition).leader;
+          return next != leader && scenario.leads(next, "orders", partition);
+        },
+        kSession + 2s));
+    EXPECT_EQ(scenario.controller(), controller);
+    scenario.broker(controller).process().scheduler().set_disk_timing({});
+    co_await others.join();
+  });
+}
+
+TEST(ClusterScenario, RolesDoNotWaitForTheFilesOfDeletedTopics) {
+  ClusterScenario scenario(4);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 3);
+    co_await scenario.create_topic("old", 1);
+    const BrokerId controller = scenario.controller();
+    int32_t partition = 0;
+    while (scenario.stored("orders", partition).leader == controller) ++partition;
+    const BrokerId leader = scenario.stored("orders", partition).leader;
+    for (const auto& broker : scenario.cluster().brokers()) {
+      if (broker->id() != leader) {
+        broker->process().scheduler().set_disk_timing({.usual_min = 60s, .usual_max = 60s});
+      }
+    }
+    TaskGroup others;
+    others.spawn(scenario.ask_for_deletion("old"));
+    co_await scenario.pause(1s);
+    scenario.broker(leader).kill();
+    EXPECT_TRUE(co_await scenario.comes_true(
+        [&] {
+          const BrokerId next = scenario.stored("orders", partition).leader;
+          return next != leader && scenario.leads(next, "orders", partition);
+        },
+        kSession + 2s));
+    for (const auto& broker : scenario.cluster().brokers()) {
+      if (broker->running()) broker->process().scheduler().set_disk_timing({});
+    }
+    co_await others.join();
   });
 }
 
