@@ -10,6 +10,7 @@ namespace {
 constexpr Duration kJoinPatience = 60s;
 constexpr Duration kHandOverPatience = 10s;
 constexpr Duration kHandOverLook = 20ms;
+constexpr Duration kOfficePatience = 2s;  // all brokers may be about to stop
 
 }  // namespace
 
@@ -102,6 +103,7 @@ Task<void> ClusterMembership::hand_over() {
     co_return;
   }
   co_await wait_until_nothing_is_led(deadline);
+  if (controller_.is_here()) co_await pass_office_on();
 }
 
 // The controller has decided; this broker has to hear of it.
@@ -109,6 +111,22 @@ Task<void> ClusterMembership::wait_until_nothing_is_led(MonotonicTime deadline) 
   while (led_with_others() > 0 && parts_.seams.clock.now() < deadline) {
     ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
   }
+}
+
+// While this broker closes its logs, which may take long, the cluster has a controller. The next one has to know that
+// this broker is stopping, or it would be in sync again.
+Task<void> ClusterMembership::pass_office_on() {
+  if (parts_.metadata.current()->brokers().size() <= 1) co_return;
+  const MonotonicTime deadline = parts_.seams.clock.now() + kOfficePatience;
+  co_await parts_.controller.resign();
+  Status told(ErrorCode::not_controller, "nobody has taken the office");
+  while (!told.ok() && parts_.seams.clock.now() < deadline) {
+    ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
+    if (!controller_.elsewhere()) continue;
+    const auto still_led = co_await controller_.announce_stop();
+    told = still_led ? Status() : still_led.error();
+  }
+  if (!told.ok()) log_warn("broker", "the next controller does not know that this broker stops: {}", told.to_string());
 }
 
 Task<void> ClusterMembership::stop() {

@@ -53,7 +53,8 @@ class ClusterMembership {
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
   Task<Status> join();
-  // Before anything is stopped: others take over what this broker leads, as far as there are others.
+  // Before anything is stopped: others take over what this broker leads, and the controller's office, as far as there
+  // are others.
   Task<void> hand_over();
   // Before the controller of this process is stopped.
   Task<void> stop();
@@ -61,6 +62,7 @@ class ClusterMembership {
  private:
   Task<void> check_followers_from_time_to_time();
   Task<void> wait_until_nothing_is_led(MonotonicTime deadline);
+  Task<void> pass_office_on();
   size_t led_with_others() const;
 
   Parts parts_;

@@ -52,6 +52,17 @@ Task<void> ControllerOffice::stop() {
   if (own_store_) ignore(co_await own_store_->close());
 }
 
+Task<void> ControllerOffice::resign() {
+  resigned_ = true;
+  if (!parts_.runner.office_epoch()) co_return;
+  const Status resigned = co_await parts_.runner.resign();
+  if (!resigned.ok()) {
+    log_warn("controller", "the others have to wait until the session of broker {} ends: {}", registration_.id,
+             resigned.to_string());
+  }
+  events_.notify();
+}
+
 void ControllerOffice::watch_store() {
   watching_ = std::make_unique<TaskGroup>();
   watching_->spawn(pump(store_->watch(std::string(metadata_keys::kController)), watching_->token()));
@@ -104,6 +115,7 @@ Task<Status> ControllerOffice::examine() {
     if (!(served == ErrorCode::not_controller)) co_return served;
   }
   notice_lost_office();
+  if (resigned_) co_return co_await find_controller();
   co_return co_await campaign();
 }
 
@@ -138,6 +150,10 @@ Task<Status> ControllerOffice::campaign() {
     forget_reports();  // of those who have not noticed that an earlier office had ended
     co_return co_await serve();
   }
+  co_return co_await find_controller();
+}
+
+Task<Status> ControllerOffice::find_controller() {
   NARU_CO_TRY_ASSIGN(const auto found, co_await store_->get(std::string(metadata_keys::kControllerEpoch)));
   if (!found) co_return Status();
   const MetadataImage nothing;

@@ -60,6 +60,8 @@ class ControllerOffice {
   // Registers this broker and campaigns once: either this broker is the controller afterwards, or another one is. Then
   // goes on by itself. Once.
   Task<Status> start(BrokerRegistration registration);
+  // If this broker is the controller, another one may be, from now on; it will not be again.
+  Task<void> resign();
   // Ends the loop, not the office: that ends with the session, when the store is closed. Sessions that were opened here
   // are closed here.
   Task<void> stop();
@@ -88,6 +90,7 @@ class ControllerOffice {
   Task<Status> renew_session();
   Task<Status> enter_cluster();
   Task<Status> campaign();
+  Task<Status> find_controller();
   Task<Status> serve();
   Task<Status> settle_if_needed();
   Task<Status> raise_replication_if_needed();
@@ -118,6 +121,7 @@ class ControllerOffice {
 
   std::atomic<int64_t> broker_epoch_{-1};
   std::atomic<bool> settle_again_{false};
+  std::atomic<bool> resigned_{false};
   mutable std::mutex mutex_;
   ControllerView view_;
   BrokerReports reports_;

@@ -61,6 +61,10 @@ Task<Status> ControllerShell::start(BrokerRegistration registration) {
   co_return Status();
 }
 
+Task<void> ControllerShell::resign() {
+  return office_.resign();
+}
+
 Task<void> ControllerShell::stop() {
   return office_.stop();
 }

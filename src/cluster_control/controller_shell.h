@@ -60,6 +60,8 @@ class ControllerShell {
   // Registers this broker and campaigns. Ok when this broker is the controller, which has published its image then, or
   // another one is. Before anything else, once.
   Task<Status> start(BrokerRegistration registration);
+  // Before this broker stops: if it is the controller, another one takes over at once. It will not be again.
+  Task<void> resign();
   // Before the store is closed. Ends what the controller does by itself; requests go on as long as the store does.
   Task<void> stop();
 

@@ -152,6 +152,24 @@ Task<void> PlannerRunner::leave_office() {
   end_office();
 }
 
+Task<Status> PlannerRunner::resign() {
+  auto turn = co_await turnstile_.enter_always();
+  Status status;
+  for (int attempt = 1; attempt <= kMaxAttempts; ++attempt) {
+    status = co_await give_office_up();
+    if (!(status == ErrorCode::version_conflict)) break;
+  }
+  end_office();
+  co_return status;
+}
+
+Task<Status> PlannerRunner::give_office_up() {
+  NARU_CO_TRY(co_await catch_up());
+  Transaction transaction = MetadataDraft(*stored_.image()).finish();
+  transaction.deletes.emplace_back(metadata_keys::kController);
+  co_return co_await stored_.commit(std::move(transaction));
+}
+
 void PlannerRunner::end_office() {
   open_ = false;
   parts_.feed.close();

@@ -94,8 +94,11 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   const Endpoint& peer() const { return stream_->peer(); }
   const Endpoint& local() const { return stream_->local(); }
   const std::string& listener_name() const { return listener_name_; }
-  // Cancelled when nobody will read a response any more.
+  // Cancelled when nobody waits for more than what there is: when nobody will read a response any more, and already
+  // when the connection is only going to be closed.
   CancelToken gone() const { return gone_.token(); }
+  // Cancelled when nobody will read a response any more, and not earlier.
+  CancelToken cut_off() const { return cut_off_.token(); }
 
   // Loop thread: what follows on this connection cannot be understood any more.
   void ignore_further_input();
@@ -143,6 +146,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   const ConnectionSettings settings_;
   Environment environment_;
   CancelSource gone_;
+  CancelSource cut_off_;
   ClientSoftware client_software_;
 
   // Loop thread only.

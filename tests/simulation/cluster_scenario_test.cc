@@ -1,12 +1,23 @@
 // One fault at a time in a cluster of three, and what must come of it.
 #include <gtest/gtest.h>
 
+#include "cluster_control/controller_shell.h"
+#include "kafka_protocol/messages/produce_request.h"
+#include "kafka_protocol/messages/produce_response.h"
+#include "record_format/batch_builder.h"
 #include "simulation/cluster_scenario.h"
+#include "simulation/kafka_client.h"
 
 namespace naru::simulation {
 namespace {
 
 constexpr Duration kSession = 1500ms;  // of a broker that has gone
+
+Bytes one_record() {
+  BatchBuilder builder;
+  builder.add(1000, std::nullopt, "value");
+  return builder.build().value();
+}
 
 // Every record that was sent is there once, in the order of sending.
 void expect_all_in_order(const std::vector<std::string>& values, int count) {
@@ -123,6 +134,70 @@ TEST(ClusterScenario, RolesDoNotWaitForTheFilesOfDeletedTopics) {
     for (const auto& broker : scenario.cluster().brokers()) {
       if (broker->running()) broker->process().scheduler().set_disk_timing({});
     }
+    co_await others.join();
+  });
+}
+
+// Its followers are gone and nobody can say so: the acknowledgement cannot come, and the client would wait for weeks.
+TEST(ClusterScenario, ABrokerStopsAlthoughAcknowledgementsCannotCome) {
+  ClusterScenario scenario(5);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 3);
+    const BrokerId controller = scenario.controller();
+    int32_t partition = 0;
+    while (scenario.stored("orders", partition).leader == controller) ++partition;
+    SimulatedBroker& leader = scenario.broker(scenario.stored("orders", partition).leader);
+    const auto client = co_await KafkaClient::connect(scenario.seams(), leader.address());
+    scenario.cluster().coordination().set_down(true);
+    for (const auto& broker : scenario.cluster().brokers()) {
+      if (broker->id() != leader.id()) broker->kill();
+    }
+    Bytes batch = one_record();
+    TaskGroup others;
+    const auto produce = [&]() -> Task<void> {
+      kafka::ProduceRequest request{.acks = -1, .timeout_ms = INT32_MAX};
+      auto& topic = request.topic_data.emplace_back();
+      topic.name = "orders";
+      topic.partition_data.push_back({.index = PartitionIndex(partition), .records = BytesView(batch)});
+      const auto answer = co_await (*client)->call<kafka::ProduceResponse>(request, 9, 24h);
+      EXPECT_FALSE(answer) << "nobody has acknowledged it";
+    };
+    others.spawn(produce());
+    co_await scenario.pause(100ms);
+    const MonotonicTime begun = scenario.seams().clock.now();
+    ignore(co_await leader.stop_cleanly());
+    EXPECT_LT(scenario.seams().clock.now() - begun, 15s);
+    (*client)->close();
+    co_await others.join();
+    scenario.cluster().coordination().set_down(false);
+  });
+}
+
+TEST(ClusterScenario, AControllerThatStopsIsReplacedBeforeItsLogsAreClosed) {
+  ClusterScenario scenario(6);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 3);
+    const BrokerId controller = scenario.controller();
+    scenario.broker(controller).process().scheduler().set_disk_timing({.usual_min = 20s, .usual_max = 20s});
+    bool stopped = false;
+    TaskGroup others;
+    const auto stop = [&]() -> Task<void> {
+      ignore(co_await scenario.broker(controller).stop_cleanly());
+      stopped = true;
+    };
+    others.spawn(stop());
+    const auto replaced = [&] {
+      for (const auto& broker : scenario.cluster().brokers()) {
+        if (broker->id() != controller && broker->broker().controller().here) return true;
+      }
+      return false;
+    };
+    EXPECT_TRUE(co_await scenario.comes_true(replaced, 2s));
+    EXPECT_FALSE(stopped);
+    // The next controller knows that it stops: it is not in sync, though it fetches until its end.
+    co_await scenario.pause(1s);
+    for (int32_t i = 0; i < 3; ++i) EXPECT_FALSE(scenario.in_sync(controller, "orders", i));
+    EXPECT_FALSE(stopped);
     co_await others.join();
   });
 }
