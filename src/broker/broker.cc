@@ -221,12 +221,16 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 
 Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
+  co_await to_loop(parts.seams.scheduler);
+  // Before others hear of this broker and send clients to it. They wait until it knows what to answer.
+  NARU_CO_TRY(parts.open_doors());
   NARU_CO_TRY(co_await parts.start_controller());
   co_await parts.groups.start();
   co_await to_loop(parts.seams.scheduler);
   parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
   parts.maintenance->start();
-  co_return parts.open_doors();
+  parts.server->serve();
+  co_return Status();
 }
 
 Task<Status> Broker::Parts::open_storage() {
@@ -382,6 +386,7 @@ Status Broker::Parts::open_doors() {
                                                 connection_settings(config), server_limits(config));
   }
   obey_config();
+  server->hold_back();
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });
   for (const ListenerConfig& listener : config.listeners) {

@@ -81,6 +81,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   ~Connection() override;
 
   void start();  // on the stream's loop
+  // Any thread. Nothing happens if it was closed meanwhile.
+  void start_on_its_loop();
 
   // Any thread. Exactly once per request; a Response without chunks keeps the order and sends nothing.
   void respond(uint64_t slot, Response response);

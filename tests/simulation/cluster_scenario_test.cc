@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cluster_control/controller_shell.h"
+#include "kafka_protocol/messages/metadata_request.h"
+#include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "record_format/batch_builder.h"
@@ -198,6 +200,33 @@ TEST(ClusterScenario, AControllerThatStopsIsReplacedBeforeItsLogsAreClosed) {
     co_await scenario.pause(1s);
     for (int32_t i = 0; i < 3; ++i) EXPECT_FALSE(scenario.in_sync(controller, "orders", i));
     EXPECT_FALSE(stopped);
+    co_await others.join();
+  });
+}
+
+// Who hears of it may connect at once, and is answered when it knows what to say.
+TEST(ClusterScenario, ABrokerThatIsRegisteredCanBeReached) {
+  ClusterScenario scenario(7);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 30);
+    SimulatedBroker& broker = scenario.broker(BrokerId(2));
+    broker.kill();
+    EXPECT_TRUE(co_await scenario.comes_true([&] { return scenario.stored().find_broker(broker.id()) == nullptr; },
+                                             kSession + 2s));
+    TaskGroup others;
+    others.spawn(broker.start());
+    while (scenario.stored().find_broker(broker.id()) == nullptr) co_await scenario.pause(100us);
+    EXPECT_FALSE(broker.running()) << "too late to see what is to be seen";
+    const auto client = co_await KafkaClient::connect(scenario.seams(), broker.address());
+    EXPECT_TRUE(client) << client.error().to_string();
+    if (client) {
+      kafka::MetadataRequest request;
+      request.topics = std::nullopt;
+      const auto answer = co_await (*client)->call<kafka::MetadataResponse>(request, 9, 10s);
+      EXPECT_TRUE(answer) << answer.error().to_string();
+      if (answer) EXPECT_EQ(answer->topics.size(), 1u);
+      (*client)->close();
+    }
     co_await others.join();
   });
 }
