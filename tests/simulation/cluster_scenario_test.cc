@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cluster_control/controller_shell.h"
+#include "kafka_protocol/messages/fetch_request.h"
+#include "kafka_protocol/messages/fetch_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/produce_request.h"
@@ -228,6 +230,62 @@ TEST(ClusterScenario, ABrokerThatIsRegisteredCanBeReached) {
       (*client)->close();
     }
     co_await others.join();
+  });
+}
+
+// KIP-951: a client that comes to the wrong broker need not ask anybody for the right one.
+TEST(ClusterScenario, WhoeverDoesNotLeadTellsWhoDoesAndWhereThatIs) {
+  ClusterScenario scenario(8);
+  scenario.run([&]() -> Task<void> {
+    co_await scenario.create_topic("orders", 1);
+    const BrokerId first = scenario.stored("orders").leader;
+    scenario.broker(first).kill();
+    EXPECT_TRUE(co_await scenario.comes_true([&] { return scenario.stored("orders").leader != first; }, 10s));
+    co_await scenario.pause(500ms);  // until all have heard of it
+    const PartitionState state = scenario.stored("orders");
+    const BrokerId follower = state.isr[state.isr[0] == state.leader ? 1 : 0];
+    const auto client = co_await KafkaClient::connect(scenario.seams(), scenario.broker(follower).address());
+    const Endpoint leader = scenario.broker(state.leader).address();
+
+    Bytes batch = one_record();
+    kafka::ProduceRequest produce{.acks = -1, .timeout_ms = 1000};
+    auto& topic = produce.topic_data.emplace_back();
+    topic.name = "orders";
+    topic.partition_data.push_back({.index = PartitionIndex(0), .records = BytesView(batch)});
+    const auto produced = co_await (*client)->call<kafka::ProduceResponse>(produce, 10, 5s);
+    const auto& refused = produced->responses.at(0).partition_responses.at(0);
+    EXPECT_EQ(refused.error_code, ErrorCode::not_leader_or_follower);
+    EXPECT_EQ(refused.current_leader.leader_id, state.leader);
+    EXPECT_EQ(refused.current_leader.leader_epoch, state.leader_epoch);
+    EXPECT_EQ(produced->node_endpoints.size(), 1u);
+    EXPECT_EQ(produced->node_endpoints.at(0).node_id, state.leader);
+    EXPECT_EQ(produced->node_endpoints.at(0).host, leader.host);
+    EXPECT_EQ(produced->node_endpoints.at(0).port, leader.port);
+
+    // In the epoch of the former leader; without any it might read from this one.
+    kafka::FetchRequest fetch{.max_wait_ms = 0, .min_bytes = 1, .max_bytes = 1000, .session_epoch = -1};
+    auto& wanted = fetch.topics.emplace_back();
+    wanted.topic_id = state.topic_id;
+    wanted.partitions.push_back({.partition = PartitionIndex(0),
+                                 .current_leader_epoch = LeaderEpoch(state.leader_epoch.value() - 1),
+                                 .fetch_offset = Offset(0),
+                                 .partition_max_bytes = 1000});
+    const auto fetched = co_await (*client)->call<kafka::FetchResponse>(fetch, 16, 5s);
+    const auto& fenced = fetched->responses.at(0).partitions.at(0);
+    EXPECT_EQ(fenced.error_code, ErrorCode::fenced_leader_epoch);
+    EXPECT_EQ(fenced.current_leader.leader_id, state.leader);
+    EXPECT_EQ(fenced.current_leader.leader_epoch, state.leader_epoch);
+    EXPECT_EQ(fetched->node_endpoints.size(), 1u);
+    EXPECT_EQ(fetched->node_endpoints.at(0).host, leader.host);
+    EXPECT_EQ(fetched->node_endpoints.at(0).port, leader.port);
+    (*client)->close();
+
+    // The leader itself has nothing to add.
+    const auto to_leader = co_await KafkaClient::connect(scenario.seams(), leader);
+    const auto stored = co_await (*to_leader)->call<kafka::ProduceResponse>(produce, 10, 5s);
+    EXPECT_EQ(stored->responses.at(0).partition_responses.at(0).error_code, ErrorCode::none);
+    EXPECT_TRUE(stored->node_endpoints.empty());
+    (*to_leader)->close();
   });
 }
 
