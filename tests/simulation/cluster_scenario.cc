@@ -86,8 +86,9 @@ Task<void> ClusterScenario::create_topic(std::string name, int32_t partitions,
 }
 
 Task<void> ClusterScenario::ask_for_topic(std::string name) {
+  const auto everybody = static_cast<int16_t>(cluster_.brokers().size());
   [[maybe_unused]] const auto made =
-      co_await client::create_topic(*client_, {.name = std::move(name), .partitions = 1, .replicas = 1});
+      co_await client::create_topic(*client_, {.name = std::move(name), .partitions = 1, .replicas = everybody});
 }
 
 Task<void> ClusterScenario::ask_for_deletion(std::string name) {
