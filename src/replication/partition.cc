@@ -104,7 +104,7 @@ void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated,
 
   if (!config_.acknowledges_after_sync()) report_write(Status());
   const Offset end = appended->last_offset + 1;
-  readable_.append(end, appended->bytes);
+  readable_.append(appended->base_offset, end, appended->bytes);
   leader_->appended(appended->base_offset, end, services_.clock.now());
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
