@@ -235,9 +235,27 @@ void Partition::tell_acks_and_readers() {
   }
   tell_log_start();
   log_->committed(high_watermark());
-  readable_.commit(high_watermark(), last_stable_offset());
+  const Offset stable = last_stable_offset();
+  note_stable(stable);
+  readable_.commit(high_watermark(), stable);
   tell_readers();
   tell_known();
+}
+
+void Partition::note_stable(Offset stable) {
+  const bool moved = std::exchange(last_stable_, stable) != stable;
+  const bool stands = told_unstable_since_.load(std::memory_order_relaxed) != kStable;
+  if (stable >= high_watermark()) {
+    if (stands) told_unstable_since_.store(kStable, std::memory_order_relaxed);
+  } else if (moved || !stands) {
+    told_unstable_since_.store(services_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+}
+
+std::optional<MonotonicTime> Partition::unstable_since() const {
+  const Duration::rep since = told_unstable_since_.load(std::memory_order_relaxed);
+  if (since == kStable) return std::nullopt;
+  return MonotonicTime(Duration(since));
 }
 
 uint64_t Partition::readable_bytes(Audience audience) const {
