@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
 
 #include "record_format/batch_builder.h"
@@ -19,10 +18,8 @@ constexpr ProducerIdentity kBob{ProducerId(2), ProducerEpoch(0)};
 // A log that a test writes, and reads as a reader of committed records.
 class CommittedLog {
  public:
-  CommittedLog& data(std::optional<ProducerIdentity> transaction = std::nullopt) {
-    BatchOptions options{.base_offset = next_, .transactional = transaction.has_value()};
-    if (transaction) options.producer_id = transaction->id;
-    BatchBuilder builder(options);
+  CommittedLog& data(const ProducerIdentity& producer, bool transactional = true) {
+    BatchBuilder builder({.base_offset = next_, .transactional = transactional, .producer_id = producer.id});
     builder.add(1, std::nullopt, "value");
     return add(builder.build().value());
   }
@@ -78,27 +75,27 @@ TEST(CommittedRecords, OnlyBatchesOfTheAbortedTransactionArePassedOver) {
   others.marker(kBob, TransactionResult::commit).data(kAlice).data(kBob);
   EXPECT_TRUE(others.look(0, aborted)->found) << "another producer";
   CommittedLog plain;
-  plain.marker(kBob, TransactionResult::commit).data(kAlice).data();
+  plain.marker(kBob, TransactionResult::commit).data(kAlice).data(kAlice, false);
   EXPECT_TRUE(plain.look(0, aborted)->found) << "no transaction at all";
 }
 
 TEST(CommittedRecords, ABatchThatIsCutOffIsLeftForTheNextFetch) {
   CommittedLog log;
-  log.marker(kAlice, TransactionResult::commit).data();
+  log.marker(kAlice, TransactionResult::commit).data(kBob, false);
   log.bytes.resize(log.bytes.size() - 1);
   const auto look = log.look(0);
   ASSERT_TRUE(look);
   EXPECT_FALSE(look->found);
   EXPECT_EQ(look->next, Offset(1));
   CommittedLog alone;
-  alone.data();
+  alone.data(kBob, false);
   alone.bytes.resize(alone.bytes.size() - 1);
   EXPECT_EQ(alone.look(0).error().code(), ErrorCode::corrupt_message);
 }
 
 TEST(CommittedRecords, DamageIsAnError) {
   CommittedLog log;
-  log.data();
+  log.data(kBob, false);
   log.bytes.back() ^= std::byte{1};
   EXPECT_EQ(log.look(0).error().code(), ErrorCode::corrupt_message);
 }
