@@ -36,7 +36,9 @@ Task<Result<std::vector<ListedTransaction>>> list_transactions_at(ClusterClient&
                                         request, client.options().request_timeout));
   NARU_CO_TRY(broker_error(response.error_code, fmt::format("transactions of broker {}", broker)));
   if (!response.unknown_state_filters.empty()) {
-    co_return failure(ErrorCode::invalid_argument, "transactions have no state '{}'",
+    co_return failure(ErrorCode::invalid_argument,
+                      "transactions have no state '{}'; there are Empty, Ongoing, PrepareCommit, PrepareAbort, "
+                      "CompleteCommit and CompleteAbort",
                       fmt::join(response.unknown_state_filters, "' or '"));
   }
   std::vector<ListedTransaction> transactions;

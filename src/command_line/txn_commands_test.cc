@@ -123,8 +123,12 @@ TEST_F(TxnCommandsTest, WhatBeginsOrEndsMeanwhileDoesNotHang) {
 TEST_F(TxnCommandsTest, NothingIsSaidToHangWhileATransactionalIdMayBeUnknown) {
   cluster_.producers[cluster_.orders(0)] = {cluster_.open_producer(7, 10)};
   cluster_.state_topic_is_online = false;
+  EXPECT_EQ(naru({"txn", "list", "--stuck"}).output, "");
+  add("late", "Ongoing", 2h);
   const Outcome list = naru({"txn", "list", "--stuck"});
   EXPECT_EQ(list.exit_code, 1);
+  EXPECT_NE(list.output.find("`naru txn abort late` does\n"), std::string::npos) << list.output;
+  EXPECT_EQ(list.output.find("--producer-id"), std::string::npos) << list.output;
   EXPECT_NE(list.error.find("1 of 1 partitions of __transaction_state have no leader"), std::string::npos)
       << list.error;
   const Outcome abort = naru({"txn", "abort", "--topic", "orders", "--partition", "0", "--producer-id", "7"});

@@ -24,6 +24,7 @@ struct StuckTransactions {
   size_t unfinished = 0;  // all that are open or being ended, stuck or not
   OpenTransactions open;
   std::vector<OpenTransaction> hanging;
+  size_t undecided = 0;  // open in a partition, and perhaps hanging: not all coordinators could be asked
 };
 
 Task<Result<TransactionRows>> find_transactions(CommandContext& context, client::ClusterClient& client,
@@ -71,10 +72,12 @@ Task<Result<StuckTransactions>> find_stuck(CommandContext& context, client::Clus
   NARU_CO_TRY_ASSIGN(auto partitions, co_await find_all_partitions(client));
   found.open = co_await find_open_transactions(client, std::move(partitions));
   for (const OpenTransaction& transaction : found.open.all) {
-    if (!transaction.known) found.hanging.push_back(transaction);
+    if (found.open.is_hanging(transaction)) {
+      found.hanging.push_back(transaction);
+    } else if (!transaction.known) {
+      ++found.undecided;
+    }
   }
-  // Whether they hang is not known then.
-  if (!found.hanging.empty()) NARU_CO_TRY(found.open.coordinators);
   co_return found;
 }
 
@@ -160,6 +163,7 @@ std::string stuck_as_json(const StuckTransactions& found, WallTimeMs now) {
 }
 
 std::string stuck_as_text(const StuckTransactions& found, WallTimeMs now) {
+  if (found.rows.empty() && found.hanging.empty() && found.undecided > 0) return "";
   if (found.rows.empty() && found.hanging.empty()) {
     const std::string in_progress = found.unfinished == 0
                                         ? "none is in progress"
@@ -186,6 +190,7 @@ Task<ExitCode> list_stuck(CommandContext& context) {
   }
   const WallTimeMs now = context.seams.clock.wall_now_ms();
   print(context, context.common.json ? stuck_as_json(*found, now) : stuck_as_text(*found, now));
+  if (found->undecided > 0) co_return fail(context, found->open.coordinators);
   co_return ExitCode::ok;
 }
 
