@@ -1,6 +1,7 @@
 #include "broker/transaction_coordinators.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "broker/coordinator_topic.h"
 #include "cluster_control/internal_topics.h"
@@ -38,6 +39,9 @@ TransactionCoordinators::TransactionCoordinators(Parts parts)
   gauges_.push_back(parts_.metrics.computed_gauge("naru_transactions_ending",
                                                   "Transactions whose markers are not all written", {},
                                                   [this] { return static_cast<double>(sender_.waiting()); }));
+  gauges_.push_back(parts_.metrics.computed_gauge("naru_last_stable_offset_age_seconds",
+                                                  "How long an open transaction has kept readers waiting", {},
+                                                  [this] { return oldest_unstable_seconds(); }));
 }
 
 std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex partition, LeaderEpoch leader_epoch) {
@@ -48,6 +52,16 @@ std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex partiti
 
 void TransactionCoordinators::loaded(StateShard& shard, const CoordinatorTime&, CoordinatorOutcome&) {
   static_cast<TransactionCoordinator&>(shard).set_connections_before_load(parts_.newest_connection());
+}
+
+double TransactionCoordinators::oldest_unstable_seconds() const {
+  const MonotonicTime now = parts_.seams.clock.now();
+  Duration longest{};
+  for (const auto& partition : parts_.hosted.all()) {
+    const auto since = partition->is_leader() ? partition->unstable_since() : std::nullopt;
+    if (since) longest = std::max(longest, now - *since);
+  }
+  return std::chrono::duration<double>(longest).count();
 }
 
 // --- Following the metadata ------------------------------------------------------------------------------------------

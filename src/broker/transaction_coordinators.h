@@ -63,6 +63,8 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
   void send(const MarkersWanted& wanted) override;
 
+  // Of the partitions that are led here, the one that has stood still for longest.
+  double oldest_unstable_seconds() const;
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view transactional_id) const;
   // In the reign that ordered them.
   std::shared_ptr<CoordinatorShard> orderer_of(const CoordinatorReign& reign) const;
