@@ -6,17 +6,22 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "chaos"))
 
 from confluent_test import create_topic  # noqa: E402
+from cluster import view_of  # noqa: E402
 from kafka_messages import Connection  # noqa: E402
+from machines import Loopback  # noqa: E402
 from naru_process import PATIENCE_S, Broker  # noqa: E402
+import services  # noqa: E402
 
 COPIER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transaction_copier.py")
 BACKOFF = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 200}
@@ -29,18 +34,18 @@ def producer(address, transactional_id, **config):
     return client
 
 
-def read(address, topic, partitions=1, isolation="read_committed", until=None):
+def read(address, topic, partitions=1, isolation="read_committed", until=None, patience_s=PATIENCE_S):
     """The values by partition, to the end that this reader is told, or until a number of them is there."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": f"reader-{random.random()}", "isolation.level": isolation,
                          "enable.partition.eof": True, "auto.offset.reset": "earliest", **BACKOFF})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
     values = {partition: [] for partition in range(partitions)}
     ended = set()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     with contextlib.closing(consumer):
         while len(ended) < partitions or until is not None and sum(map(len, values.values())) < until:
             if time.monotonic() > deadline:
-                raise AssertionError(f"{sum(map(len, values.values()))} records of {topic} were read within {PATIENCE_S} s")
+                raise AssertionError(f"{sum(map(len, values.values()))} records of {topic} were read within {patience_s} s")
             message = consumer.poll(0.2)
             if message is None:
                 continue
@@ -234,7 +239,8 @@ class Copying(unittest.TestCase):
     def start_copier(self, address, number, config):
         process = subprocess.Popen([sys.executable, COPIER, address, "copiers", f"copier-{number}", "from", "to", config],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        threading.Thread(target=self.listen, args=(number, process), daemon=True).start()
+        process.listener = threading.Thread(target=self.listen, args=(number, process), daemon=True)
+        process.listener.start()
         self.running[number] = process
 
     def listen(self, number, process):
@@ -248,24 +254,31 @@ class Copying(unittest.TestCase):
 
     def stop_copiers(self):
         for process in self.running.values():
-            process.kill()
-            process.wait(PATIENCE_S)
-            process.stdin.close()
-            process.stdout.close()
+            self.end_copier(process)
         self.running = {}
 
+    @staticmethod
+    def end_copier(process):
+        process.kill()
+        process.wait(PATIENCE_S)
+        process.stdin.close()
+        process.listener.join(PATIENCE_S)
+        process.stdout.close()
+
     def fill(self, address, records, partitions):
-        client = Producer({"bootstrap.servers": address, "enable.idempotence": True, **BACKOFF})
+        client = Producer({"bootstrap.servers": address, "enable.idempotence": True,
+                           "queue.buffering.max.messages": 2 * records, **BACKOFF})
         for number in range(records):
             client.produce("from", f"{number}", partition=number % partitions)
             client.poll(0)
         self.assertEqual(client.flush(PATIENCE_S), 0)
 
     def copy_all(self, address, records, partitions, bounce):
-        config = json.dumps({"records": 200})
+        config = json.dumps({"records": 750})
         self.fill(address, records, partitions)
         seen = []
-        watcher = threading.Thread(target=lambda: seen.append(read(address, "to", partitions, until=records)))
+        watcher = threading.Thread(target=lambda: seen.append(
+            read(address, "to", partitions, until=records, patience_s=3 * PATIENCE_S)))
         watcher.start()
         chance = random.Random(records)
         for number in range(2):
@@ -277,14 +290,12 @@ class Copying(unittest.TestCase):
             watcher.join(chance.uniform(0.5, 1.5))
             if rounds < 6:
                 victim = chance.randrange(2)
-                self.running[victim].kill()
-                self.running[victim].wait(PATIENCE_S)
-                self.running[victim].stdin.close()
+                self.end_copier(self.running[victim])
                 self.start_copier(address, victim, config)
                 bounce(rounds)
             for number, process in list(self.running.items()):
                 if process.poll() is not None:  # fenced, as happens to one that was thought dead
-                    process.stdin.close()
+                    self.end_copier(process)
                     self.start_copier(address, number, config)
             rounds += 1
         expected = {partition: [str(number) for number in range(records) if number % partitions == partition]
@@ -311,7 +322,40 @@ class Copying(unittest.TestCase):
                 broker.terminate()
                 broker.start()
 
-        self.copy_all(broker.address, 20_000, 3, bounce)
+        self.copy_all(broker.address, 100_000, 3, bounce)
+
+    def test_three_brokers(self):
+        folder = tempfile.TemporaryDirectory(prefix="naru-transactions-")
+        self.addCleanup(folder.cleanup)
+        machine = Loopback()
+        store = services.Etcd(machine, folder.name, services.free_port(), services.free_port())
+        self.addCleanup(store.close)
+        store.start()
+        settings = ["naru.admin.listener=", "naru.journal.bytes=8388608", "naru.coordination.session.timeout.ms=3000",
+                    "offsets.topic.num.partitions=4", "transaction.state.log.num.partitions=4", "group.initial.rebalance.delay.ms=0"]
+        brokers = [services.Broker(number, machine, folder.name, store, services.free_port(), settings=settings)
+                   for number in (1, 2, 3)]
+        for broker in brokers:
+            self.addCleanup(broker.close)
+            broker.start()
+        self.wait_for(lambda: all((view := view_of(broker)) and len(view.brokers) == 3 for broker in brokers))
+        addresses = ",".join(broker.address for broker in brokers)
+        admin = AdminClient({"bootstrap.servers": addresses})
+        for made in admin.create_topics([NewTopic(topic, 3, 3) for topic in ("from", "to")]).values():
+            made.result(PATIENCE_S)
+
+        def bounce(number):
+            if number in (0, 2, 4):
+                brokers[number // 2].kill()
+                brokers[number // 2].start()
+
+        self.copy_all(addresses, 30_000, 3, bounce)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":
