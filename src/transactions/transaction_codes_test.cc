@@ -148,7 +148,6 @@ TEST(TransactionCodes, NamesThatNobodyKnows) {
   EXPECT_EQ(test.end("tx", test_producer(1, 0), kCommit).error, ErrorCode::invalid_producer_id_mapping);
   EXPECT_EQ(test.end("", test_producer(1, 0), kCommit, 2).error, ErrorCode::invalid_request);
   EXPECT_EQ(test.describe("tx").error, ErrorCode::transactional_id_not_found);
-  EXPECT_EQ(test.abort_by_operator({.transactional_id = "tx"}), ErrorCode::transactional_id_not_found);
   EXPECT_TRUE(test.log.empty());
 }
 

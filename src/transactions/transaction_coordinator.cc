@@ -224,24 +224,6 @@ void TransactionCoordinator::heard_on(const std::string& transactional_id, uint6
 
 // --- Administration --------------------------------------------------------------------------------------------------
 
-void TransactionCoordinator::abort_by_operator(AbortByOperator request, Reply<ErrorCode> reply,
-                                               const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  ErrorCode error = ErrorCode::none;
-  const StoredTransaction* stored = find(request.transactional_id);
-  if (stored == nullptr) {
-    error = ErrorCode::transactional_id_not_found;
-  } else if (request.expected && *request.expected != stored->producer) {
-    error = ErrorCode::producer_fenced;
-  } else if (stored->state != TransactionState::ongoing) {
-    error = ErrorCode::invalid_txn_state;
-  } else {
-    log_info("transactions", "aborting transaction {} of {}: an operator has asked for it", stored->start_ms,
-             request.transactional_id);
-    begin_abort(request.transactional_id, AbortedFor::too_slow, time, outcome);
-  }
-  outcome.answer(std::move(reply), error);
-}
-
 void TransactionCoordinator::describe(std::string transactional_id, Reply<DescribedTransaction> reply,
                                       const CoordinatorTime&, CoordinatorOutcome& outcome) {
   DescribedTransaction answer;

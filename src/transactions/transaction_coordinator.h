@@ -68,9 +68,6 @@ class TransactionCoordinator final : public StateShard {
   void markers_written(const MarkersWritten& written, const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
   // Administration. Ids are listed by name.
-  // invalid_txn_state: nothing is open; transactional_id_not_found; producer_fenced: it is not the expected producer's.
-  void abort_by_operator(AbortByOperator request, Reply<ErrorCode> reply, const CoordinatorTime& time,
-                         CoordinatorOutcome& outcome);
   void describe(std::string transactional_id, Reply<DescribedTransaction> reply, const CoordinatorTime& time,
                 CoordinatorOutcome& outcome);
   void list(ListTransactions request, Reply<std::vector<ListedTransaction>> reply, const CoordinatorTime& time,

@@ -430,19 +430,6 @@ TEST(TransactionCoordinator, WhatIsTooMuchIsRefusedAndChangesNothing) {
   EXPECT_EQ(test.log.size(), records);
 }
 
-TEST(TransactionCoordinator, AnOperatorCanAbortWhatIsOpen) {
-  TestTransactions test;
-  const ProducerIdentity producer = test.init("tx");
-  EXPECT_EQ(test.abort_by_operator({.transactional_id = "tx"}), ErrorCode::invalid_txn_state);
-  test.add("tx", producer, 0);
-  EXPECT_EQ(test.abort_by_operator({.transactional_id = "tx", .expected = test_producer(1, 1)}),
-            ErrorCode::producer_fenced);
-  EXPECT_EQ(test.abort_by_operator({.transactional_id = "tx", .expected = producer}), ErrorCode::none);
-  EXPECT_EQ(test.state("tx"), prepare_abort);
-  test.write_markers();
-  EXPECT_EQ(test.init("tx", producer), (ProducerIdentity{producer.id, producer.epoch + 1})) << "it can go on";
-}
-
 TEST(TransactionCoordinator, TransactionsAreListedByStateProducerAndDuration) {
   TestTransactions test;
   const ProducerIdentity a = test.init("a");

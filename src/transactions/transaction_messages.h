@@ -130,11 +130,6 @@ struct MarkersWritten {
 
 // --- Administration --------------------------------------------------------------------------------------------------
 
-struct AbortByOperator {
-  std::string transactional_id;
-  std::optional<ProducerIdentity> expected;  // nothing is done if it is another's by now
-};
-
 struct DescribedTransaction {
   std::string transactional_id;
   ErrorCode error = ErrorCode::none;  // transactional_id_not_found
@@ -144,7 +139,7 @@ struct DescribedTransaction {
   WallTimeMs start_ms = -1;                    // of the last transaction; -1 in state empty
   WallTimeMs last_update_ms = -1;              // of any change
   int16_t transaction_version = 0;             // of the last transaction
-  bool was_aborted_by_coordinator = false;     // the last transaction, because of its time or by an operator
+  bool was_aborted_by_coordinator = false;     // the last transaction, because of its time
   std::vector<TopicPartitionName> partitions;  // of the transaction that is open, or whose markers are being written
 };
 

@@ -99,12 +99,6 @@ class TestTransactions {
                            int16_t version = kTransactionVersion1) {
     return end({.transactional_id = id, .producer = producer, .result = result, .version = version});
   }
-  ErrorCode abort_by_operator(AbortByOperator request) {
-    return ask<ErrorCode>([&](auto reply, auto& outcome) {
-             coordinator->abort_by_operator(std::move(request), std::move(reply), time, outcome);
-           })
-        .value();
-  }
   DescribedTransaction describe(const std::string& id) {
     return ask<DescribedTransaction>(
                [&](auto reply, auto& outcome) { coordinator->describe(id, std::move(reply), time, outcome); })
