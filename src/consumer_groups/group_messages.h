@@ -192,15 +192,15 @@ struct CommitVerification {
 struct TransactionalCommit {
   CommitOffsets offsets;  // which says nothing of retention and member epochs
   ProducerIdentity producer;
-  uint64_t guard = 0;               // of the verification that the coordinator has answered well
+  uint64_t guard = 0;  // of the verification that the coordinator has answered well
   TransactionNumber transaction_number = kNoTransactionNumber;  // what it has said; -1: it was not asked
-  uint64_t connection = 0;          // rises with each accepted connection; 0: not from a connection
+  uint64_t connection = 0;  // rises with each accepted connection; 0: not from a connection
 };
 
 struct WriteMarker {
   ProducerIdentity producer;  // with the epoch that the marker has
   TransactionMarker marker;
-  int16_t transaction_version = 0;  // 2: every transaction has an epoch of its own
+  int16_t transaction_version = 0;                              // 2: every transaction has an epoch of its own
   TransactionNumber transaction_number = kNoTransactionNumber;  // of the transaction that it ends; -1: not known
 };
 
