@@ -40,7 +40,8 @@ class TxnCliTest(unittest.TestCase):
 
     def open_transaction(self, transactional_id, client=None):
         """With a record in each partition of orders, which the broker has."""
-        client = client or producer(self.address, transactional_id, transaction_timeout_ms=300_000)
+        if client is None:  # an idle one has the length 0, so it counts as false
+            client = producer(self.address, transactional_id, transaction_timeout_ms=300_000)
         client.begin_transaction()
         for partition in (0, 1):
             client.produce("orders", "open", partition=partition)
