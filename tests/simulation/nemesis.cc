@@ -182,6 +182,8 @@ Task<void> Nemesis::wiped_disk() {
     co_await end(**broker, End::in_order);
     co_await wait_until_out_of_sync((*broker)->id());
     co_await (*broker)->start();
+    // A topic may have been made meanwhile, and its other replicas may be about to end.
+    if (atlas_.is_in_sync((*broker)->id())) co_return;
   }
   if (!atlas_.may_lose_data((*broker)->id())) co_return;
   atlas_.ended((*broker)->id(), FaultAtlas::End::lossy);

@@ -147,18 +147,18 @@ TEST(TransactionalProducers, NegativeNumbersAreNobody) {
 
 TEST(TransactionalProducers, AMarkerEndsATransactionWhoseNumberNobodyHasSaid) {
   TransactionalProducers producers;
-  producers.apply_pending(in_epoch(0), -1);
+  producers.apply_pending(in_epoch(0), kNoTransactionNumber);
   EXPECT_EQ(judged(producers, marker(0, 1, 999)), "written");
 }
 
 TEST(TransactionalProducers, TheNumberHoldsUntilTheMarker) {
   TransactionalProducers producers;
-  producers.apply_pending(in_epoch(0), 999);
-  producers.apply_pending(in_epoch(0), -1);
+  producers.apply_pending(in_epoch(0), TransactionNumber(999));
+  producers.apply_pending(in_epoch(0), kNoTransactionNumber);
   producers.loaded(MonotonicTime{} + 1s);
   EXPECT_EQ(judged(producers, marker(0, 1, 998)), "nothing");
   producers.apply_marker(in_epoch(0), by_coordinator(1));
-  producers.apply_pending(in_epoch(0), -1);
+  producers.apply_pending(in_epoch(0), kNoTransactionNumber);
   EXPECT_EQ(judged(producers, marker(0, 1, 998)), "written");
 }
 
