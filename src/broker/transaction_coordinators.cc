@@ -95,6 +95,22 @@ std::shared_ptr<CoordinatorShard> TransactionCoordinators::shard_of(std::string_
   return index ? runtime_.shard(*index) : nullptr;
 }
 
+Task<Result<AddPartitionsAnswer>> TransactionCoordinators::join(AddPartitions request) {
+  const MetadataImagePtr image = parts_.metadata.current();
+  for (const TopicPartitionName& partition : request.partitions) {
+    const TopicMetadata* topic = image->find_topic(partition.topic);
+    if (topic != nullptr && topic->partition(partition.partition) != nullptr) continue;
+    co_return failure(ErrorCode::coordinator_not_available, "the coordinator has not heard of {}-{} yet",
+                      partition.topic, partition.partition);
+  }
+  const std::string id = request.transactional_id;
+  co_return co_await ask<AddPartitionsAnswer>(
+      id, [request = std::move(request)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
+                                         const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
+        transactions.add_partitions(std::move(request), std::move(reply), time, outcome);
+      });
+}
+
 // --- Markers ---------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<CoordinatorShard> TransactionCoordinators::orderer_of(const CoordinatorReign& reign) const {

@@ -53,6 +53,9 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   Task<Result<Answer>> ask(std::string_view transactional_id, Ask ask) {
     return ask_shard<TransactionCoordinator, Answer>(shard_of(transactional_id), std::move(ask));
   }
+  // A leader asks, in mode verify_only or implicit. What this broker has not heard of yet is not added: the coordinator
+  // could not tell it from what was deleted when markers have to be written.
+  Task<Result<AddPartitionsAnswer>> join(AddPartitions request);
   // All that are on this broker.
   std::vector<std::shared_ptr<CoordinatorShard>> shards() const { return runtime_.shards(); }
 

@@ -35,12 +35,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask(AddPartitions request) {
   const BrokerId coordinator = parts_.here.coordinator_of(request.transactional_id);
   if (coordinator == kNoBroker) co_return failure(Status(ErrorCode::coordinator_not_available));
   if (coordinator != parts_.self) co_return co_await ask_elsewhere(coordinator, request);
-  const std::string id = request.transactional_id;
-  co_return co_await parts_.here.ask<AddPartitionsAnswer>(
-      id, [request = std::move(request)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
-                                         const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
-        transactions.add_partitions(std::move(request), std::move(reply), time, outcome);
-      });
+  co_return co_await parts_.here.join(std::move(request));
 }
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordinator, const AddPartitions& request) {

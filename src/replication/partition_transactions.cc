@@ -56,12 +56,13 @@ void Partition::note_transactional(const AppendRequest& request) {
   guards_.opened(producer, request.verified ? request.verified->number : kNoTransactionNumber);
 }
 
-// The transaction that is open was confirmed under another number: the one that the marker is for has ended before.
+// The transaction that is open was confirmed under a later number: the one that the marker is for has ended before. A
+// marker with a later one ends what is open, whatever has become of the markers that should have.
 bool Partition::is_late(const MarkerRequest& request) const {
   const Producer* known = log_->producers().find(request.producer.id);
   if (known == nullptr || !known->in_transaction()) return false;
   const TransactionNumber open = guards_.number(request.producer.id);
-  return open != kNoTransactionNumber && request.number != kNoTransactionNumber && open != request.number;
+  return open != kNoTransactionNumber && request.number != kNoTransactionNumber && request.number < open;
 }
 
 Result<MarkerAction> Partition::check_marker_inside(const MarkerRequest& request) const {

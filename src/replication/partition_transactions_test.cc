@@ -289,6 +289,14 @@ TEST_F(TransactionsInPartition, ALateMarkerNeverEndsTheNextTransaction) {
   EXPECT_EQ(stable(), end());
 }
 
+// Whatever has become of its own marker: readers must not wait for ever.
+TEST_F(TransactionsInPartition, AMarkerOfALaterTransactionEndsWhatIsOpen) {
+  open();
+  ASSERT_EQ(verify_and_send({.sequence = 0}, 100).code(), ErrorCode::none);
+  EXPECT_EQ(mark({.result = TransactionResult::abort, .number = 101}).code(), ErrorCode::none);
+  EXPECT_EQ(stable(), end());
+}
+
 TEST_F(TransactionsInPartition, ARepeatedMarkerIsAnsweredWhenTheFirstOneIsCommitted) {
   open(false);
   const Reply data = verify_and_send({});

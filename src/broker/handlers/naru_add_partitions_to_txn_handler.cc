@@ -36,12 +36,7 @@ Task<Response> handle_naru_add_partitions_to_txn(const BrokerServices& services,
   for (const ToJoin& wanted : request.transactions) {
     AddPartitions add = to_ask(wanted);
     const size_t count = add.partitions.size();
-    const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
-        wanted.transactional_id,
-        [add = std::move(add)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
-                               const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
-          transactions.add_partitions(std::move(add), std::move(reply), time, outcome);
-        });
+    const auto answer = co_await services.transactions.join(std::move(add));
     auto& joined = response.transactions.emplace_back();
     if (answer) {
       joined.transaction_number = answer->number.value();

@@ -118,6 +118,17 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
                                                  : services.partitions.find(slot.topic->name, slot.partition->index);
 }
 
+Status why_not_writable(const BrokerServices& services, const RequestContext& context, const HostedPartition& hosted) {
+  const std::string& topic = hosted.partition->identity().topic;
+  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic, topic)) {
+    return Status(ErrorCode::topic_authorization_failed);
+  }
+  if (is_internal_topic(topic)) {
+    return Status(ErrorCode::invalid_topic_exception, "clients cannot write to an internal topic");
+  }
+  return Status();
+}
+
 // Starts the append of one slot, or says why not. Inlined, what it has on its stack would double the frame of the
 // handler's coroutine, which is then more than the allocator keeps at hand for each thread.
 [[gnu::noinline]] Status start_append(const BrokerServices& services, const RequestContext& context, Acks acks,
@@ -127,13 +138,7 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
     return hosted.why_missing(context.version >= kFirstProduceWithIds ? ErrorCode::unknown_topic_id
                                                                       : ErrorCode::unknown_topic_or_partition);
   }
-  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic,
-                                     hosted.partition->identity().topic)) {
-    return Status(ErrorCode::topic_authorization_failed);
-  }
-  if (is_internal_topic(hosted.partition->identity().topic)) {
-    return Status(ErrorCode::invalid_topic_exception, "clients cannot write to an internal topic");
-  }
+  if (Status refused = why_not_writable(services, context, hosted); !refused.ok()) return refused;
   if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
   auto validated =
       validate(services, slot, rules_for(*hosted.config, services.config, context.version), &slot.rejected_record);
@@ -150,29 +155,30 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
 
 // --- Transactions ----------------------------------------------------------------------------------------------------
 
-// In words that producers of this version know how to go on with. What may be better in a moment must be repeated with
-// the same sequence numbers, so it is none of the codes at which a producer looks for another leader or gives up.
-Status as_produce_error(int16_t version, const Status& status) {
-  switch (status.code()) {
+// Nobody could say whether the transaction is open. The same batch has to come again, so it is none of the codes at
+// which a producer looks for another leader or gives up.
+Status not_answered(const Status& why) {
+  return error(ErrorCode::not_enough_replicas, "the transaction's coordinator cannot say yet whether it is open: {}",
+               why.to_string());
+}
+
+// What the coordinator has said, in words that producers of this version know how to go on with.
+Status as_produce_error(int16_t version, ErrorCode verdict) {
+  switch (verdict) {
     case ErrorCode::none:
       return Status();
     case ErrorCode::producer_fenced:
       return Status(ErrorCode::invalid_producer_epoch, "a newer producer has taken over the transactional id");
     case ErrorCode::transaction_abortable:
-      return Status(
-          version >= kFirstProduceWithAbortable ? ErrorCode::transaction_abortable : ErrorCode::invalid_txn_state,
-          "the partition is not part of an open transaction of this producer");
-    case ErrorCode::concurrent_transactions:
-    case ErrorCode::coordinator_load_in_progress:
-    case ErrorCode::coordinator_not_available:
-    case ErrorCode::not_coordinator:
-    case ErrorCode::network_exception:
-    case ErrorCode::broker_not_available:
-    case ErrorCode::request_timed_out:
-      return error(ErrorCode::not_enough_replicas,
-                   "the transaction's coordinator cannot say yet whether it is open: {}", status.to_string());
+      return Status(version >= kFirstProduceWithAbortable ? verdict : ErrorCode::invalid_txn_state,
+                    "the partition is not part of an open transaction of this producer");
+    case ErrorCode::invalid_producer_id_mapping:
+    case ErrorCode::invalid_txn_state:
+    case ErrorCode::invalid_request:
+    case ErrorCode::policy_violation:
+      return Status(verdict);
     default:
-      return status;
+      return not_answered(Status(verdict));
   }
 }
 
@@ -191,7 +197,7 @@ Task<std::vector<Unverified>> find_unverified(const BrokerServices& services, co
     const auto header = parse_batch_header(slots[i].partition->records.value_or(BytesView()));
     if (!header || !header->is_transactional()) continue;
     const HostedPartition hosted = find_partition(services, context, slots[i]);
-    if (!hosted) continue;
+    if (!hosted || !why_not_writable(services, context, hosted).ok()) continue;  // refused later
     const auto guard = co_await hosted.partition->begin_verification(*header);
     if (!guard) {
       slots[i].unverified = guard.error();
@@ -224,9 +230,9 @@ Task<void> verify_transactions(const BrokerServices& services, const RequestCont
     const auto joined = co_await services.transaction_link.join(std::move(join));
     for (auto one = from; one != to; ++one) {
       Slot& slot = slots[one->slot];
-      const auto answer = joined ? Status(joined->partitions[static_cast<size_t>(one - from)]) : joined.error();
-      slot.unverified = as_produce_error(context.version, answer);
-      if (answer.ok())
+      slot.unverified = joined ? as_produce_error(context.version, joined->partitions[static_cast<size_t>(one - from)])
+                               : not_answered(joined.error());
+      if (slot.unverified.ok())
         slot.verified = TransactionVerdict{.guard = one->guard, .number = joined->number, .implicit = joins};
     }
     from = to;

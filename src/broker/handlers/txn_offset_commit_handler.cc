@@ -63,21 +63,22 @@ void sort_out(const BrokerServices& services, const RequestContext& context,
   }
 }
 
-// In words that every client of this API knows how to go on with.
-ErrorCode verification_error(int16_t version, ErrorCode code) {
-  switch (code) {
+// What the transaction's coordinator has said, in words that clients of this version know how to go on with. Everything
+// that is no verdict may be another one in a moment.
+ErrorCode as_commit_error(int16_t version, ErrorCode verdict) {
+  switch (verdict) {
+    case ErrorCode::none:
+    case ErrorCode::invalid_producer_id_mapping:
+    case ErrorCode::invalid_txn_state:
+    case ErrorCode::invalid_request:
+    case ErrorCode::policy_violation:
+      return verdict;
     case ErrorCode::producer_fenced:
       return ErrorCode::invalid_producer_epoch;
     case ErrorCode::transaction_abortable:
-      return version >= kFirstVersionWithAbortable ? code : ErrorCode::invalid_txn_state;
-    case ErrorCode::network_exception:
-    case ErrorCode::broker_not_available:
-    case ErrorCode::not_coordinator:  // of the transaction; to this client it would mean the group
-      return ErrorCode::coordinator_not_available;
-    case ErrorCode::concurrent_transactions:
-      return ErrorCode::coordinator_load_in_progress;  // wait, and try again
+      return version >= kFirstVersionWithAbortable ? verdict : ErrorCode::invalid_txn_state;
     default:
-      return code;
+      return ErrorCode::coordinator_load_in_progress;  // wait, and try again
   }
 }
 
@@ -101,9 +102,9 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
                                                .producer = commit.producer,
                                                .partitions = {{std::string(kOffsetsTopic), *partition}},
                                                .mode = mode});
-  if (!joined) co_return verification_error(context.version, joined.error().code());
+  if (!joined) co_return ErrorCode::coordinator_load_in_progress;  // wait, and try again
   commit.transaction_number = joined->number;
-  co_return verification_error(context.version, joined->partitions.front());
+  co_return as_commit_error(context.version, joined->partitions.front());
 }
 
 Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const RequestContext& context,

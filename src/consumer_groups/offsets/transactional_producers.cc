@@ -98,10 +98,11 @@ TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const Writ
   if (!is_producer(request.producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
   const Producer* known = find(request.producer.id);
   if (known == nullptr) return {.is_needed = true};
-  const bool is_of_another = known->open && request.transaction_number != kNoTransactionNumber &&
-                             known->transaction_number != kNoTransactionNumber &&
-                             request.transaction_number != known->transaction_number;
-  if (is_of_another) return {};
+  // Of one that has ended before the open one was begun.
+  const bool is_late = known->open && request.transaction_number != kNoTransactionNumber &&
+                       known->transaction_number != kNoTransactionNumber &&
+                       request.transaction_number < known->transaction_number;
+  if (is_late) return {};
   const bool must_be_newer = known->open && request.transaction_version >= 2;
   const ProducerEpoch epoch = request.producer.epoch;
   if (epoch < known->epoch || (must_be_newer && epoch == known->epoch)) {

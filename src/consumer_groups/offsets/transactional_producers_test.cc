@@ -157,6 +157,7 @@ TEST(TransactionalProducers, TheNumberHoldsUntilTheMarker) {
   producers.apply_pending(in_epoch(0), kNoTransactionNumber);
   producers.loaded(MonotonicTime{} + 1s);
   EXPECT_EQ(judged(producers, marker(0, 1, 998)), "nothing");
+  EXPECT_EQ(judged(producers, marker(0, 1, 1000)), "written") << "readers must not wait for ever";
   producers.apply_marker(in_epoch(0), by_coordinator(1));
   producers.apply_pending(in_epoch(0), kNoTransactionNumber);
   EXPECT_EQ(judged(producers, marker(0, 1, 998)), "written");
