@@ -211,9 +211,8 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
   const ReplicaProgress& progress = follower.progress;
   const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
-  const Offset begun = is_planted(Canary::isr_ignores_epoch_start) ? Offset(0) : epoch_start_;
   return follower.broker_epoch >= 0 && !follower.was_expelled && !contains(in_sync_, id) &&
-         reached >= high_watermark_ && reached >= begun && progress.log_start >= own_.log_start &&
+         reached >= high_watermark_ && reached >= epoch_start_ && progress.log_start >= own_.log_start &&
          !too_many_behind(follower);
 }
 
