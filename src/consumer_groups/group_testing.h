@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "consumer_groups/group_coordinator.h"
+#include "coordinator_runtime/awaited_testing.h"
 
 namespace naru {
 
@@ -20,30 +21,6 @@ inline Bytes test_bytes(std::string_view text) {
   const BytesView view = as_bytes(text);
   return {view.begin(), view.end()};
 }
-
-// An answer that may not be there yet.
-template <class Answer>
-class Awaited {
- public:
-  bool arrived() const { return answer_->has_value(); }
-  const Answer& value() const {
-    EXPECT_TRUE(arrived()) << "still parked";
-    if (arrived()) EXPECT_TRUE((*answer_)->has_value()) << (*answer_)->error().to_string();
-    static const Answer kNone{};
-    return arrived() && (*answer_)->has_value() ? ***answer_ : kNone;
-  }
-  Status failure_status() const { return arrived() && !(*answer_)->has_value() ? (*answer_)->error() : Status(); }
-
-  Reply<Answer> reply() {
-    return [answer = answer_](Result<Answer> result) {
-      EXPECT_FALSE(answer->has_value()) << "answered twice";
-      answer->emplace(std::move(result));
-    };
-  }
-
- private:
-  std::shared_ptr<std::optional<Result<Answer>>> answer_ = std::make_shared<std::optional<Result<Answer>>>();
-};
 
 // A log in which a later record of a key replaces the earlier ones.
 inline std::vector<CoordinatorRecord> compacted(const std::vector<CoordinatorRecord>& log, bool drop_tombstones) {

@@ -11,33 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator_runtime/awaited_testing.h"
 #include "transactions/transaction_coordinator.h"
 
 namespace naru {
-
-// An answer that may not be there yet.
-template <class Answer>
-class TransactionAnswer {
- public:
-  bool arrived() const { return answer_->has_value(); }
-  const Answer& value() const {
-    EXPECT_TRUE(arrived()) << "still parked";
-    if (arrived()) EXPECT_TRUE((*answer_)->has_value()) << (*answer_)->error().to_string();
-    static const Answer kNone{};
-    return arrived() && (*answer_)->has_value() ? ***answer_ : kNone;
-  }
-  Status failure_status() const { return arrived() && !(*answer_)->has_value() ? (*answer_)->error() : Status(); }
-
-  Reply<Answer> reply() {
-    return [answer = answer_](Result<Answer> result) {
-      EXPECT_FALSE(answer->has_value()) << "answered twice";
-      answer->emplace(std::move(result));
-    };
-  }
-
- private:
-  std::shared_ptr<std::optional<Result<Answer>>> answer_ = std::make_shared<std::optional<Result<Answer>>>();
-};
 
 class RememberedMarkers final : public MarkerSink {
  public:
@@ -59,14 +36,14 @@ class TestTransactions {
   ~TestTransactions() { coordinator->unload(Status(ErrorCode::not_coordinator)); }
 
   template <class Answer, class Operation>
-  TransactionAnswer<Answer> ask(Operation operation) {
-    TransactionAnswer<Answer> awaited;
+  Awaited<Answer> ask(Operation operation) {
+    Awaited<Answer> awaited;
     CoordinatorOutcome outcome;
     operation(awaited.reply(), outcome);
     finish(std::move(outcome));
     return awaited;
   }
-  TransactionAnswer<InitProducerAnswer> init(InitProducer request) {
+  Awaited<InitProducerAnswer> init(InitProducer request) {
     if (request.timeout_ms == 0) request.timeout_ms = 60'000;
     return ask<InitProducerAnswer>([&](auto reply, auto& outcome) {
       coordinator->init_producer(std::move(request), std::move(reply), time, outcome);
@@ -78,7 +55,7 @@ class TestTransactions {
     EXPECT_EQ(answer.value().error, ErrorCode::none);
     return answer.value().producer;
   }
-  TransactionAnswer<AddPartitionsAnswer> add(AddPartitions request) {
+  Awaited<AddPartitionsAnswer> add(AddPartitions request) {
     return ask<AddPartitionsAnswer>([&](auto reply, auto& outcome) {
       coordinator->add_partitions(std::move(request), std::move(reply), time, outcome);
     });
