@@ -32,7 +32,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::join(AddPartitions request) {
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::ask(AddPartitions request) {
   const BrokerId coordinator = parts_.here.coordinator_of(request.transactional_id);
-  if (coordinator == kNoBroker) co_return failure(ErrorCode::coordinator_not_available);
+  if (coordinator == kNoBroker) co_return failure(Status(ErrorCode::coordinator_not_available));
   if (coordinator != parts_.self) co_return co_await ask_elsewhere(coordinator, request);
   const std::string id = request.transactional_id;
   co_return co_await parts_.here.ask<AddPartitionsAnswer>(
@@ -44,7 +44,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask(AddPartitions request) {
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordinator, const AddPartitions& request) {
   const BrokerMetadata* broker = parts_.metadata.current()->find_broker(coordinator);
-  if (broker == nullptr || broker->listeners.empty()) co_return failure(ErrorCode::coordinator_not_available);
+  if (broker == nullptr || broker->listeners.empty()) co_return failure(Status(ErrorCode::coordinator_not_available));
   const Peer peer{coordinator, {broker->listeners.front().host, broker->listeners.front().port}};
   kafka::NaruAddPartitionsToTxnRequest asked;
   asked.broker_id = parts_.self;

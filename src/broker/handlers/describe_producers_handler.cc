@@ -37,7 +37,7 @@ void fill(const Result<std::vector<Producer>>& producers, DescribedProducers& de
                                           .last_sequence = producer.last_sequence(),
                                           .last_timestamp = producer.last_timestamp,
                                           .coordinator_epoch = producer.coordinator_epoch,
-                                          .current_txn_start_offset = producer.transaction_start.value()});
+                                          .current_txn_start_offset = producer.transaction_start});
   }
 }
 

@@ -32,7 +32,7 @@ Task<Result<ProducerId>> fresh_id(const BrokerServices& services) {
   auto id = co_await services.producer_ids.next();
   if (id) co_return id;
   log_warn("broker", "no producer id can be given out now: {}", id.error().to_string());
-  co_return failure(ErrorCode::coordinator_load_in_progress);  // which clients wait and try again for
+  co_return failure(Status(ErrorCode::coordinator_load_in_progress));  // which clients wait and try again for
 }
 
 Task<Result<InitProducerAnswer>> ask_to_init(const BrokerServices& services, InitProducer init) {

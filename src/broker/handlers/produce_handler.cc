@@ -180,6 +180,7 @@ struct Unverified {
   size_t slot;
   VerificationGuard guard;
   ProducerIdentity producer;
+  std::string topic;
 };
 
 Task<std::vector<Unverified>> find_unverified(const BrokerServices& services, const RequestContext& context,
@@ -194,40 +195,40 @@ Task<std::vector<Unverified>> find_unverified(const BrokerServices& services, co
     if (!guard) {
       slots[i].unverified = guard.error();
     } else if (*guard != 0) {
-      found.push_back({.slot = i, .guard = *guard, .producer = {header->producer_id, header->producer_epoch}});
+      found.push_back({.slot = i,
+                       .guard = *guard,
+                       .producer = {header->producer_id, header->producer_epoch},
+                       .topic = hosted.partition->identity().topic});
     }
   }
   co_return found;
 }
 
-// Asks the coordinator about everything that begins a transaction. One request has one producer, if the client is sane.
+// Asks the coordinator about everything that begins a transaction.
 Task<void> verify_transactions(const BrokerServices& services, const RequestContext& context,
                                std::string_view transactional_id, std::vector<Slot>& slots) {
-  std::vector<Unverified> left = co_await find_unverified(services, context, slots);
+  const std::vector<Unverified> found = co_await find_unverified(services, context, slots);
   const bool joins = context.version >= kFirstProduceThatJoins;
-  while (!left.empty()) {
-    const ProducerIdentity producer = left.front().producer;
-    const auto others =
-        std::ranges::stable_partition(left, [&](const Unverified& one) { return one.producer == producer; });
-    const std::span<const Unverified> asked(left.begin(), others.begin());
+  // One request has one producer, if the client is sane: each of several is asked about by itself.
+  for (auto from = found.begin(); from != found.end();) {
+    const auto to =
+        std::find_if(from, found.end(), [&](const Unverified& one) { return one.producer != from->producer; });
     AddPartitions join{.transactional_id = std::string(transactional_id),
-                       .producer = producer,
+                       .producer = from->producer,
                        .partitions = {},
                        .mode = joins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only};
-    for (const Unverified& one : asked) {
-      const HostedPartition hosted = find_partition(services, context, slots[one.slot]);
-      const std::string topic = hosted ? hosted.partition->identity().topic : std::string();
-      join.partitions.push_back({topic, slots[one.slot].partition->index});
+    for (auto one = from; one != to; ++one) {
+      join.partitions.push_back({one->topic, slots[one->slot].partition->index});
     }
     const auto joined = co_await services.transaction_link.join(std::move(join));
-    for (size_t i = 0; i < asked.size(); ++i) {
-      Slot& slot = slots[asked[i].slot];
-      slot.unverified = as_produce_error(context.version, joined ? Status(joined->partitions[i]) : joined.error());
-      if (slot.unverified.ok()) {
-        slot.verified = TransactionVerdict{.guard = asked[i].guard, .number = joined->number, .implicit = joins};
-      }
+    for (auto one = from; one != to; ++one) {
+      Slot& slot = slots[one->slot];
+      const auto answer = joined ? Status(joined->partitions[static_cast<size_t>(one - from)]) : joined.error();
+      slot.unverified = as_produce_error(context.version, answer);
+      if (answer.ok())
+        slot.verified = TransactionVerdict{.guard = one->guard, .number = joined->number, .implicit = joins};
     }
-    left.erase(left.begin(), others.begin());
+    from = to;
   }
 }
 
