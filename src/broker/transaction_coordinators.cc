@@ -41,7 +41,8 @@ TransactionCoordinators::TransactionCoordinators(Parts parts)
 }
 
 std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex partition, LeaderEpoch leader_epoch) {
-  return std::make_unique<TransactionCoordinator>(settings_of(parts_.config.transactions), *this,
+  MarkerSink& sink = *this;
+  return std::make_unique<TransactionCoordinator>(settings_of(parts_.config.transactions), sink,
                                                   CoordinatorReign{partition, leader_epoch});
 }
 

@@ -15,7 +15,8 @@ constexpr Duration kPatience = 1s;
 constexpr Duration kPause = 5ms;
 
 bool is_being_ended(const Result<AddPartitionsAnswer>& answer) {
-  return answer && std::ranges::contains(answer->partitions, ErrorCode::concurrent_transactions);
+  return answer &&
+         std::ranges::find(answer->partitions, ErrorCode::concurrent_transactions) != answer->partitions.end();
 }
 
 }  // namespace

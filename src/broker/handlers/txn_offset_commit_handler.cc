@@ -17,6 +17,7 @@ namespace {
 
 constexpr int16_t kFirstVersionWithAbortable = 4;
 constexpr int16_t kFirstVersionThatJoins = 5;
+constexpr int kMaxAttempts = 3;
 
 struct WaitingEntry {
   size_t topic;
@@ -89,6 +90,7 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
         groups.begin_verification(producer, std::move(reply), time, outcome);
       });
   if (!begun) co_return begun.error().code();
+  commit.guard = begun->guard;
   if (begun->error != ErrorCode::none || begun->guard == 0) co_return begun->error;
   const auto partition = services.groups.partition_of(request.group_id);
   if (!partition) co_return ErrorCode::not_coordinator;
@@ -100,9 +102,27 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
                                                .partitions = {{std::string(kOffsetsTopic), *partition}},
                                                .mode = mode});
   if (!joined) co_return verification_error(context.version, joined.error().code());
-  commit.guard = begun->guard;
   commit.transaction_number = joined->number;
   co_return verification_error(context.version, joined->partitions.front());
+}
+
+Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const RequestContext& context,
+                                     const kafka::TxnOffsetCommitRequest& request, TransactionalCommit commit) {
+  const size_t count = commit.offsets.entries.size();
+  const auto refuse = [count](ErrorCode error) { return CommitAnswer{std::vector<ErrorCode>(count, error)}; };
+  for (int attempt = 1;; ++attempt) {
+    const ErrorCode error = co_await verify(services, context, request, commit);
+    if (error != ErrorCode::none) co_return refuse(error);
+    auto answer = co_await services.groups.ask<CommitAnswer>(
+        request.group_id, [commit](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                                   CoordinatorOutcome& outcome) {
+          groups.commit_in_transaction(commit, std::move(reply), time, outcome);
+        });
+    if (!answer) co_return refuse(answer.error().code());
+    // A marker that came once more, for an earlier transaction, has made the answer of the coordinator void.
+    const bool was_void = commit.guard != 0 && answer->entries.front() == ErrorCode::invalid_txn_state;
+    if (!was_void || attempt == kMaxAttempts) co_return std::move(*answer);
+  }
 }
 
 }  // namespace
@@ -129,23 +149,9 @@ Task<Response> handle_txn_offset_commit(const BrokerServices& services, const Re
   if (waiting.empty()) co_return encode_reply(context, response);
 
   context.times.mark(RequestStage::handled, services.clock.now());
-  ErrorCode error = co_await verify(services, context, request, commit);
-  std::vector<ErrorCode> entries;
-  if (error == ErrorCode::none) {
-    const auto answer = co_await services.groups.ask<CommitAnswer>(
-        request.group_id,
-        [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
-                                     CoordinatorOutcome& outcome) mutable {
-          groups.commit_in_transaction(std::move(commit), std::move(reply), time, outcome);
-        });
-    if (answer) {
-      entries = answer->entries;
-    } else {
-      error = answer.error().code();
-    }
-  }
+  const CommitAnswer answer = co_await verify_and_commit(services, context, request, commit);
   for (const auto& [topic, partition, entry] : waiting) {
-    response.topics[topic].partitions[partition].error_code = error == ErrorCode::none ? entries[entry] : error;
+    response.topics[topic].partitions[partition].error_code = answer.entries[entry];
   }
   co_return encode_reply(context, response);
 }
