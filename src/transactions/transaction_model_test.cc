@@ -45,7 +45,7 @@ void ModelProducer::back_off() {
 }
 
 void ModelProducer::reconnect() {
-  world_.given_up.insert(connections_[target_]);
+  world_.slow.insert(connections_[target_]);
   connections_[target_] = world_.connect();
 }
 
@@ -257,8 +257,9 @@ void ModelWorld::produce(int partition, ProducerIdentity who, int batch, uint64_
   });
 }
 
-void ModelWorld::send_marker(std::shared_ptr<std::set<int>> missing, const MarkersWanted& wanted, int partition) {
-  send_anyhow(false, [=, this] {
+void ModelWorld::send_marker(std::shared_ptr<std::set<int>> missing, const MarkersWanted& wanted, int partition,
+                             bool is_repeated) {
+  const auto arrive = [=, this] {
     partitions[static_cast<size_t>(partition)].end(wanted);
     if (missing->erase(partition) == 0 || !missing->empty()) return;
     const auto tell = [=, this] {
@@ -268,9 +269,10 @@ void ModelWorld::send_marker(std::shared_ptr<std::set<int>> missing, const Marke
     send_anyhow(true, tell);
     if (doubled_ > 0 && choices.pick(2) == 1) {
       --doubled_;
-      send_anyhow(true, tell);
+      send_anyhow(true, tell, true);
     }
-  });
+  };
+  send_anyhow(false, arrive, is_repeated);
 }
 
 void ModelWorld::send_markers() {
@@ -278,10 +280,10 @@ void ModelWorld::send_markers() {
     auto missing = std::make_shared<std::set<int>>();
     for (const TopicPartitionName& each : wanted.partitions) missing->insert(each.partition.value());
     for (const TopicPartitionName& each : wanted.partitions) {
-      send_marker(missing, wanted, each.partition.value());
+      send_marker(missing, wanted, each.partition.value(), false);
       if (doubled_ > 0 && choices.pick(2) == 1) {
         --doubled_;
-        send_marker(missing, wanted, each.partition.value());
+        send_marker(missing, wanted, each.partition.value(), true);
       }
     }
   }
@@ -306,7 +308,7 @@ bool ModelWorld::step() {
   std::vector<std::function<void()>> possible;
   for (const auto& [lane, messages] : lanes_) {
     const uint64_t number = lane;
-    if (settings.held_are_slow && given_up.contains(lane) && lanes_.size() > 1 && choices.pick(10) != 0) continue;
+    if (settings.slow_is_slower && slow.contains(lane) && lanes_.size() > 1 && choices.pick(10) != 0) continue;
     possible.push_back([this, number] { deliver(number); });
     if (crashes_ > 0 && messages.front().to_coordinator) {
       possible.push_back([this, number] {
@@ -428,7 +430,7 @@ TEST_F(TransactionModel, NothingIsTornLostOrDoubledWhateverIsHeldOrComesTwice) {
                           .partitions = 2,
                           .transactions = 4,
                           .first_epoch = dice.pick(4) == 0 ? 32763 + static_cast<int>(dice.pick(3)) : 0,
-                          .held_are_slow = dice.pick(4) != 0,
+                          .slow_is_slower = dice.pick(4) != 0,
                           .resends = static_cast<int>(dice.pick(8)),
                           .overdue = static_cast<int>(dice.pick(3)),
                           .crashes = static_cast<int>(dice.pick(3)),

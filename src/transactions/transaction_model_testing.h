@@ -69,7 +69,7 @@ struct ModelSettings {
   int transactions = 2;  // of each client
   int first_epoch = 0;
   bool can_abort = true;
-  bool held_are_slow = false;  // what is on connections that were given up comes seldom
+  bool slow_is_slower = false;  // what is on connections that were given up, or is sent twice, comes seldom
   // How often that may happen.
   int resends = 1;  // a client gives a connection up, and asks again on another one
   int overdue = 0;  // the clock moves on by more than the timeout
@@ -212,14 +212,15 @@ class ModelWorld {
   ModelChoices& choices;
   TestTransactions test;
   std::vector<ModelPartition> partitions;
-  std::set<uint64_t> given_up;  // connections
+  std::set<uint64_t> slow;  // connections that were given up, and whatever is sent twice
 
   uint64_t connect() { return next_connection_++; }
   // What was sent on a connection before arrives before.
   void send(uint64_t lane, bool to_coordinator, std::function<void()> arrive) {
     lanes_[lane].push_back({to_coordinator, std::move(arrive)});
   }
-  void send_anyhow(bool to_coordinator, std::function<void()> arrive) {
+  void send_anyhow(bool to_coordinator, std::function<void()> arrive, bool is_repeated = false) {
+    if (is_repeated) slow.insert(kOwnLanes + next_lane_);
     send(kOwnLanes + next_lane_++, to_coordinator, std::move(arrive));
   }
   void later(std::function<void()> action) { backed_off_.push_back(std::move(action)); }
@@ -236,7 +237,8 @@ class ModelWorld {
   void deliver(uint64_t lane);
   void stop_backing_off();
   void send_markers();
-  void send_marker(std::shared_ptr<std::set<int>> missing, const MarkersWanted& wanted, int partition);
+  void send_marker(std::shared_ptr<std::set<int>> missing, const MarkersWanted& wanted, int partition,
+                   bool is_repeated);
   void check();
 
   std::map<uint64_t, std::deque<Message>> lanes_;
