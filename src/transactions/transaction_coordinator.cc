@@ -13,6 +13,7 @@ namespace {
 MarkersWanted markers_of(const CoordinatorReign& reign, const std::string& transactional_id,
                          const StoredTransaction& stored) {
   return {
+      .coordinator = reign,
       .transactional_id = transactional_id,
       .producer = stored.producer,
       .result = stored.state == TransactionState::prepare_commit ? TransactionResult::commit : TransactionResult::abort,
