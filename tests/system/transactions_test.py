@@ -67,6 +67,7 @@ class OneBrokerTest(unittest.TestCase):
             for partition in (0, 1):
                 client.produce("t", f"{number}", partition=partition)
             if number % 3 == 2:
+                self.assertEqual(client.flush(PATIENCE_S), 0)  # or nothing would be sent
                 client.abort_transaction(PATIENCE_S)
             else:
                 client.commit_transaction(PATIENCE_S)
