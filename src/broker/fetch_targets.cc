@@ -82,10 +82,23 @@ std::optional<FetchingReplica> replica_of(const RequestContext& context, const k
   const bool has_state = context.version >= kFirstVersionWithReplicaState;
   const BrokerId id = has_state ? request.replica_state.replica_id : request.replica_id;
   if (id < BrokerId(0)) return std::nullopt;
-  return FetchingReplica{id, has_state ? request.replica_state.replica_epoch : -1};
+  return FetchingReplica{.id = id, .broker_epoch = has_state ? request.replica_state.replica_epoch : -1};
 }
 
 }  // namespace
+
+// Registrations end while the coordination service is away, and begin anew when it is back, without anything being lost
+// in the brokers. Meanwhile they go on replicating, or every producer would have to wait.
+ReplicaStanding standing_of(const MetadataImage& image, BrokerId self, const FetchingReplica& replica) {
+  if (replica.id == self) return ReplicaStanding::stranger;
+  const BrokerMetadata* broker = image.find_broker(replica.id);
+  if (broker != nullptr && broker->epoch == replica.broker_epoch) return ReplicaStanding::registered;
+  const auto known = image.known_brokers().find(replica.id);
+  int64_t newest = known == image.known_brokers().end() ? -1 : known->second.registered_epoch;
+  if (broker != nullptr) newest = std::max(newest, broker->epoch);
+  const bool may_live = newest >= 0 && replica.broker_epoch >= newest;
+  return may_live ? ReplicaStanding::unconfirmed : ReplicaStanding::stranger;
+}
 
 FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request) {
   const auto max_bytes = static_cast<uint64_t>(std::clamp(request.max_bytes, 0, services.config.fetch_max_bytes));
@@ -137,15 +150,17 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
     // The first partition with data returns at least one batch, however large: else a client could never pass it.
     const auto max_bytes = static_cast<uint32_t>(std::min<uint64_t>(target.max_bytes, left));
     if (terms.replica) {
-      target.view = co_await target.partition->read_as_follower({.replica = terms.replica->id,
-                                                                 .broker_epoch = terms.replica->broker_epoch,
-                                                                 .from = target.offset,
-                                                                 .last_fetched_epoch = target.last_fetched_epoch,
-                                                                 .flushed_end = target.flushed_offset,
-                                                                 .log_start = target.log_start_offset,
-                                                                 .current_leader_epoch = target.current_leader_epoch,
-                                                                 .max_bytes = max_bytes,
-                                                                 .at_least_one_batch = total == 0});
+      target.view = co_await target.partition->read_as_follower(
+          {.replica = terms.replica->id,
+           .broker_epoch = terms.replica->broker_epoch,
+           .registered = terms.replica->standing == ReplicaStanding::registered,
+           .from = target.offset,
+           .last_fetched_epoch = target.last_fetched_epoch,
+           .flushed_end = target.flushed_offset,
+           .log_start = target.log_start_offset,
+           .current_leader_epoch = target.current_leader_epoch,
+           .max_bytes = max_bytes,
+           .at_least_one_batch = total == 0});
     } else {
       target.view = co_await target.partition->read({.from = target.offset,
                                                      .current_leader_epoch = target.current_leader_epoch,

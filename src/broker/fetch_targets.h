@@ -10,6 +10,7 @@
 #include "async/task.h"
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
+#include "cluster_control/metadata_image.h"
 #include "kafka_protocol/messages/fetch_request.h"
 #include "network/response.h"
 #include "replication/partition.h"
@@ -38,11 +39,21 @@ struct FetchTarget {
   bool more_to_read() const { return !failed() && !diverges() && nearer == kNoBroker && offset < view.readable_end; }
 };
 
+// Until listeners can tell brokers from clients, whoever fetches as a replica has to name a broker of the cluster, and
+// its present life: what it says decides what is acknowledged.
+enum class ReplicaStanding : uint8_t {
+  stranger,     // not a broker of this cluster, or an earlier life of one
+  unconfirmed,  // it was one, and lives since: its registration has ended, or the present one is not known here yet
+  registered,
+};
+
 // A broker that fetches what it follows.
 struct FetchingReplica {
   BrokerId id;
   int64_t broker_epoch = -1;
+  ReplicaStanding standing = ReplicaStanding::stranger;
 };
+ReplicaStanding standing_of(const MetadataImage& image, BrokerId self, const FetchingReplica& replica);
 
 // What a fetch asks for besides its partitions.
 struct FetchTerms {

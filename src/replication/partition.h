@@ -125,6 +125,7 @@ struct ReadRequest {
 struct FollowerFetch {
   BrokerId replica;
   int64_t broker_epoch = -1;
+  bool registered = true;  // false: with this epoch, as far as the leader knows, not now
   Offset from;
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_end{-1};

@@ -114,15 +114,16 @@ void PartitionLeader::begins_at(Offset start) {
   maybe_advance_common_start();
 }
 
-bool PartitionLeader::follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress,
+bool PartitionLeader::follower_fetched(BrokerId follower, FollowerLife life, ReplicaProgress progress,
                                        MonotonicTime now) {
   NARU_ASSERT(progress.log_end <= own_.log_end, "follower {} is at {}, beyond {}", follower, progress.log_end,
               own_.log_end);
   const auto found = followers_.find(follower);
   if (found == followers_.end()) return false;
   Follower& known = found->second;
-  if (broker_epoch < known.broker_epoch) return false;
-  known.broker_epoch = broker_epoch;
+  if (life.broker_epoch < known.broker_epoch) return false;
+  if (!life.registered && !in_maximal_set(follower)) return false;
+  known.broker_epoch = life.broker_epoch;
   known.was_expelled = false;
   known.last_fetch = now;
   known.progress = {.log_end = progress.log_end,

@@ -40,6 +40,12 @@ struct ReplicaProgress {
   Offset log_start{0};  // durable: a later life of the replica does not begin before it
 };
 
+// Which life of a broker fetches.
+struct FollowerLife {
+  int64_t broker_epoch = -1;
+  bool registered = true;  // as far as is known here
+};
+
 // Somebody who waits for an acknowledgement. Told exactly once.
 class AckWaiter {
  public:
@@ -88,8 +94,9 @@ class PartitionLeader {
   // The own log begins at `start` now, for good.
   void begins_at(Offset start);
   // A follower has fetched: what it asks for continues the leader's log, so everything below it is the same there.
-  // False: it is not a replica, or an earlier life of the broker, and nothing was noted.
-  bool follower_fetched(BrokerId follower, int64_t broker_epoch, ReplicaProgress progress, MonotonicTime now);
+  // False: it is not a replica, or an earlier life of the broker, and nothing was noted. One that is not registered is
+  // heard as long as it may be in sync: what it has counts, but it does not join.
+  bool follower_fetched(BrokerId follower, FollowerLife life, ReplicaProgress progress, MonotonicTime now);
 
   // --- The in-sync set. At most one proposal is on its way; whoever is given one sends it. --------------------------
   // After follower_fetched().

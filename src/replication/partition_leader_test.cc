@@ -53,7 +53,7 @@ std::vector<BrokerId> ids_of(const std::optional<IsrProposal>& proposal) {
 
 // A follower whose log is synced.
 bool fetched(PartitionLeader& leader, int32_t follower, int64_t end, MonotonicTime now = kStart, int64_t epoch = 7) {
-  return leader.follower_fetched(BrokerId(follower), epoch, {.log_end = Offset(end), .synced_end = Offset(end)}, now);
+  return leader.follower_fetched(BrokerId(follower), {epoch}, {.log_end = Offset(end), .synced_end = Offset(end)}, now);
 }
 
 void append(PartitionLeader& leader, int64_t records, MonotonicTime now = kStart) {
@@ -121,7 +121,7 @@ TEST(PartitionLeader, AcksOneWaitsForTheLeadersSyncOnlyAndAcksAllForEveryInSyncR
   tell_due(leader);
   EXPECT_EQ(one->times_told, 1);
   EXPECT_EQ(all->times_told, 0);
-  leader.follower_fetched(BrokerId(2), 7, {.log_end = Offset(5), .synced_end = Offset(4)}, kStart);
+  leader.follower_fetched(BrokerId(2), {7}, {.log_end = Offset(5), .synced_end = Offset(4)}, kStart);
   tell_due(leader);
   EXPECT_EQ(leader.high_watermark(), Offset(4)) << "the follower has fetched 5 but synced 4";
   EXPECT_EQ(all->times_told, 0);
@@ -173,7 +173,7 @@ TEST(PartitionLeader, ANewLeaderKnowsItsHighWatermarkWhenItHasReachedTheStartOfI
 
 bool begins(PartitionLeader& leader, int32_t follower, int64_t start, int64_t end) {
   const ReplicaProgress progress{.log_end = Offset(end), .synced_end = Offset(end), .log_start = Offset(start)};
-  return leader.follower_fetched(BrokerId(follower), 7, progress, kStart);
+  return leader.follower_fetched(BrokerId(follower), {7}, progress, kStart);
 }
 
 TEST(PartitionLeader, TheStartOfTheLogIsToldWhenEveryInSyncReplicaBeginsThere) {
@@ -216,15 +216,30 @@ TEST(PartitionLeader, AFollowerThatBeginsEarlierThanTheLeaderDoesNotJoin) {
 TEST(PartitionLeader, AFollowerOfANewLeaderHasToHaveSyncedUpToTheStartOfTheEpoch) {
   auto leader = leader_of(kStrict, {kSelf, BrokerId(2)}, {.log_end = Offset(10), .synced_end = Offset(10)});
   ASSERT_EQ(leader.high_watermark(), Offset(0));
-  ASSERT_TRUE(leader.follower_fetched(BrokerId(3), 7, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart));
+  ASSERT_TRUE(leader.follower_fetched(BrokerId(3), {7}, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart));
   EXPECT_FALSE(leader.maybe_expand(kStart));
   ASSERT_TRUE(fetched(leader, 3, 10));
   EXPECT_TRUE(leader.maybe_expand(kStart));
 }
 
+// All registrations end when the coordination service was away for long; the brokers have lost nothing.
+TEST(PartitionLeader, AMemberThatIsNotRegisteredCountsAndOneThatIsNoMemberDoesNotJoin) {
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2)});
+  append(leader, 10);
+  const ReplicaProgress all{.log_end = Offset(10), .synced_end = Offset(10)};
+  ASSERT_TRUE(leader.follower_fetched(BrokerId(2), {.broker_epoch = 7, .registered = false}, all, kStart));
+  EXPECT_EQ(leader.high_watermark(), Offset(10));
+  EXPECT_FALSE(leader.follower_fetched(BrokerId(2), {.broker_epoch = 6, .registered = false}, all, kStart))
+      << "an earlier life";
+  EXPECT_FALSE(leader.follower_fetched(BrokerId(3), {.broker_epoch = 7, .registered = false}, all, kStart));
+  EXPECT_FALSE(leader.maybe_expand(kStart));
+  ASSERT_TRUE(leader.follower_fetched(BrokerId(3), {.broker_epoch = 8}, all, kStart));
+  EXPECT_TRUE(leader.maybe_expand(kStart));
+}
+
 TEST(PartitionLeader, AFollowerJoinsWhenItHasSyncedUpToTheHighWatermarkAndTheStartOfTheEpoch) {
   auto leader = leader_of(kStrict, {kSelf}, {.log_end = Offset(10), .synced_end = Offset(10)});
-  leader.follower_fetched(BrokerId(2), 7, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart);
+  leader.follower_fetched(BrokerId(2), {7}, {.log_end = Offset(10), .synced_end = Offset(9)}, kStart);
   EXPECT_FALSE(leader.maybe_expand(kStart)) << "9 is not synced there";
   fetched(leader, 2, 10);
   const auto proposal = leader.maybe_expand(kStart);
@@ -436,7 +451,7 @@ class LeaderAgainstModel {
     }
     theirs.log_end += part_of(model_.progress[kSelf].log_end - theirs.log_end);
     theirs.synced_end += part_of(theirs.log_end - theirs.synced_end);
-    ASSERT_TRUE(leader_.follower_fetched(follower, broker_epochs_[follower], theirs, now_));
+    ASSERT_TRUE(leader_.follower_fetched(follower, {broker_epochs_[follower]}, theirs, now_));
     model_.settle();
     if (auto proposal = leader_.maybe_expand(now_)) sent(*proposal);
   }

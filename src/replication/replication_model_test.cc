@@ -179,7 +179,7 @@ class ReplicationModel {
     } else if (fetch.offset < leader->start) {
       told.answer.error = ErrorCode::offset_out_of_range;
     } else {
-      if (!leader->leader->follower_fetched(replicas_[fetch.from].id, fetch.broker_epoch,
+      if (!leader->leader->follower_fetched(replicas_[fetch.from].id, {fetch.broker_epoch},
                                             {fetch.offset, fetch.flushed, fetch.start}, now_)) {
         return;
       }

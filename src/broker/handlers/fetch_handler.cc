@@ -43,15 +43,6 @@ Response refuse(const RequestContext& context, ErrorCode code) {
   return encode_reply(context, response);
 }
 
-// Until listeners can tell brokers from clients, whoever fetches as a replica has to name a broker of the cluster, and
-// its present life: what it says decides what is acknowledged.
-bool is_registered(const BrokerServices& services, const FetchingReplica& replica) {
-  if (replica.id == services.config.node_id) return false;
-  const MetadataImagePtr image = services.metadata.current();
-  const BrokerMetadata* broker = image->find_broker(replica.id);
-  return broker != nullptr && broker->epoch == replica.broker_epoch;
-}
-
 size_t count_partitions(const kafka::FetchRequest& request) {
   size_t count = 0;
   for (const auto& topic : request.topics) count += topic.partitions.size();
@@ -191,9 +182,12 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
 Task<Response> handle_fetch(const BrokerServices& services, const RequestContext& context, kafka::WireReader& reader) {
   kafka::FetchRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  const FetchTerms terms = terms_of(services, context, request);
-  if (terms.replica && !is_registered(services, *terms.replica)) {
-    co_return close_connection("a fetch in the name of a broker that is not registered");
+  FetchTerms terms = terms_of(services, context, request);
+  if (terms.replica) {
+    terms.replica->standing = standing_of(*services.metadata.current(), services.config.node_id, *terms.replica);
+    if (terms.replica->standing == ReplicaStanding::stranger) {
+      co_return close_connection("a fetch in the name of a broker that is not registered");
+    }
   }
   Connection& connection = *context.connection;
   auto session = std::static_pointer_cast<LiveFetchSession>(connection.attachment());
