@@ -202,6 +202,9 @@ MetricsRegistry& Broker::metrics() {
 const HostedPartitions& Broker::partitions() const {
   return parts_->hosted;
 }
+const GroupCoordinators& Broker::groups() const {
+  return parts_->groups;
+}
 ControllerView Broker::controller() const {
   return parts_->controller->controller();
 }

@@ -16,6 +16,7 @@
 
 namespace naru {
 
+class GroupCoordinators;
 class HostedPartitions;
 struct ControllerView;
 
@@ -40,6 +41,7 @@ class Broker {
   MetricsRegistry& metrics();
   // What this broker believes, for whoever checks a cluster from outside. Thread-safe.
   const HostedPartitions& partitions() const;
+  const GroupCoordinators& groups() const;
   ControllerView controller() const;
   // Thread-safe; nothing when all is well.
   std::optional<std::string> unhealthy_reason() const;

@@ -62,7 +62,7 @@ Task<Status> MetadataPoller::poll(const Peer& controller) {
     co_return taken.error();
   }
   if (*taken) co_await metadata_.publish(follower_.image());
-  contact_.heard(seams_.clock.now());
+  if (response->has_contact) contact_.heard(seams_.clock.now());
   co_return Status();
 }
 

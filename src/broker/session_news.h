@@ -1,6 +1,7 @@
 // What happened to the partitions of a fetch session since it last looked.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,17 @@ class SessionNews final : public FetchWatcher {
   }
   void high_watermark_moved(uint32_t slot) override { tell(slot, false, 0); }
   void state_changed(uint32_t slot) override { tell(slot, true, 0); }
+  MonotonicTime last_fetch_of(BrokerId follower) const override {
+    return follower_.load(std::memory_order_relaxed) == follower.value()
+               ? MonotonicTime(last_fetch_.load(std::memory_order_relaxed))
+               : MonotonicTime::min();
+  }
+
+  // A session belongs to a connection, so it is one follower at most.
+  void fetched_by(BrokerId follower, MonotonicTime now) {
+    last_fetch_.store(now.time_since_epoch(), std::memory_order_relaxed);
+    follower_.store(follower.value(), std::memory_order_relaxed);
+  }
 
   struct Item {
     uint32_t slot = 0;
@@ -43,6 +55,8 @@ class SessionNews final : public FetchWatcher {
 
   enum class Mark : uint8_t { none, told, state_changed };
 
+  std::atomic<int32_t> follower_{kNoBroker.value()};
+  std::atomic<Duration> last_fetch_{};
   std::mutex mutex_;
   std::vector<uint32_t> slots_;  // in the order of the news
   std::vector<Mark> marks_;      // by slot

@@ -200,6 +200,29 @@ Status check_internal_topic(const std::string& topic, const BrokerConfig& config
   return topic == kOffsetsTopic ? check_group_records_fit(config, before, after) : Status();
 }
 
+// Whether acknowledgements wait for syncs, with these values in place of those that the target has.
+bool waits_for_sync(const Target& target, const ConfigOverrides& configs) {
+  static const ConfigOverrides kNone;
+  const bool is_topic = target.scope == ConfigScope::topic;
+  const BrokerConfig broker = is_topic ? target.broker : effective_config({target.broker, kNone, configs});
+  return resolve_topic_config(broker, is_topic ? configs : kNone).acknowledges_after_sync();
+}
+
+// A broker that was there before may have acknowledged what it had not synced, also if it comes back much later.
+void note_change_of_rule(const MetadataImage& image, const AlterConfigsItem& item, const Target& target,
+                         const ConfigOverrides& before, int64_t generation, MetadataChange& change) {
+  const bool concerned =
+      target.scope == ConfigScope::topic || (target.scope == ConfigScope::broker && item.name.empty());
+  if (!concerned || waits_for_sync(target, before) || !waits_for_sync(target, target.configs)) return;
+  if (target.scope == ConfigScope::broker) {
+    change.puts.push_back({std::string(metadata_keys::kSyncedSince), encode_synced_since(generation)});
+    return;
+  }
+  const TopicMetadata& topic = *image.find_topic(std::string_view(item.name));
+  change.puts.push_back({metadata_keys::topic(topic.name),
+                         encode_topic(topic.id, topic.partition_count(), topic.created_at_ms, generation)});
+}
+
 }  // namespace
 
 AlterConfigsPlanner::AlterConfigsPlanner(std::vector<AlterConfigsItem> all, bool validate_only,
@@ -211,16 +234,16 @@ AlterConfigsPlanner::AlterConfigsPlanner(std::vector<AlterConfigsItem> all, bool
   }
 }
 
-AlterConfigsResult AlterConfigsPlanner::plan_item(const MetadataImage& image, const MetadataDraft&,
+AlterConfigsResult AlterConfigsPlanner::plan_item(const MetadataImage& image, const MetadataDraft& draft,
                                                   AlterConfigsItem& item, MetadataChange& change) {
-  return failed_item(item, plan_resource(image, item, change));
+  return failed_item(item, plan_resource(image, item, draft.next_generation(), change));
 }
 
 AlterConfigsResult AlterConfigsPlanner::failed_item(const AlterConfigsItem& item, const Status& status) const {
   return {item.resource, item.name, status};
 }
 
-Status AlterConfigsPlanner::plan_resource(const MetadataImage& image, const AlterConfigsItem& item,
+Status AlterConfigsPlanner::plan_resource(const MetadataImage& image, const AlterConfigsItem& item, int64_t generation,
                                           MetadataChange& change) const {
   if (duplicates_.contains({item.resource, item.name})) {
     return Status(ErrorCode::invalid_request, "the request names this resource more than once");
@@ -238,6 +261,7 @@ Status AlterConfigsPlanner::plan_resource(const MetadataImage& image, const Alte
     NARU_TRY(check_internal_topic(item.name, config_, before, target.configs));
   }
   if (validate_only_ || target.configs == before) return {};
+  note_change_of_rule(image, item, target, before, generation, change);
   if (target.configs.empty()) {
     change.deletes.push_back(target.key);
   } else {

@@ -51,7 +51,9 @@ class AlterConfigsPlanner final : public ItemPlanner<AlterConfigsItem, AlterConf
   AlterConfigsResult plan_item(const MetadataImage& image, const MetadataDraft& draft, AlterConfigsItem& item,
                                MetadataChange& change) override;
   AlterConfigsResult failed_item(const AlterConfigsItem& item, const Status& status) const override;
-  Status plan_resource(const MetadataImage& image, const AlterConfigsItem& item, MetadataChange& change) const;
+  // `generation`: of the transaction.
+  Status plan_resource(const MetadataImage& image, const AlterConfigsItem& item, int64_t generation,
+                       MetadataChange& change) const;
 
   const bool validate_only_;
   const BrokerConfig& config_;

@@ -7,6 +7,7 @@
 
 #include "cluster_control/create_topics.h"
 #include "cluster_control/effective_config.h"
+#include "cluster_control/election_rules.h"
 #include "cluster_control/metadata_bench.h"
 
 namespace naru {
@@ -59,6 +60,23 @@ TEST_F(AlterConfigs, SetsAndDeletesTopicKeys) {
   EXPECT_EQ(topic_a().configs, (ConfigOverrides{{"retention.ms", "5"}}));
   EXPECT_TRUE(alter(topic, "a", {unset("retention.ms")}).ok());
   EXPECT_FALSE(bench_.store().get("topic_configs/a"));
+}
+
+// Elections have to know since when an unclean stop takes nothing that was acknowledged.
+TEST_F(AlterConfigs, WhenAcknowledgementsBeginToWaitForSyncsTheGenerationIsNoted) {
+  EXPECT_TRUE(alter(topic, "a", {set("flush.messages", "10")}).ok());
+  EXPECT_EQ(topic_a().synced_since, -1);
+  EXPECT_TRUE(alter(topic, "a", {unset("flush.messages")}).ok());
+  const int64_t since = bench_.image().cluster().generation;
+  EXPECT_EQ(topic_a().synced_since, since) << "the default is 1";
+  EXPECT_TRUE(alter(topic, "a", {set("flush.messages", "1")}).ok());
+  EXPECT_EQ(topic_a().synced_since, since) << "it was so before";
+  EXPECT_EQ(bench_.image().cluster().synced_since, -1);
+  EXPECT_TRUE(alter(broker, "", {set("log.flush.interval.messages", "10")}).ok());
+  EXPECT_TRUE(alter(broker, "", {set("log.flush.interval.messages", "1")}).ok());
+  EXPECT_EQ(bench_.image().cluster().synced_since, bench_.image().cluster().generation);
+  const ElectionRules rules = ElectionRulesOfTopics(config_, bench_.image()).of(topic_a().id);
+  EXPECT_EQ(rules.synced_since, bench_.image().cluster().generation) << "the later one of both";
 }
 
 TEST_F(AlterConfigs, ReplacingAllDropsWhatIsNotNamed) {

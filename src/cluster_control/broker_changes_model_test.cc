@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "cluster_control/alter_configs.h"
 #include "cluster_control/alter_partitions.h"
 #include "cluster_control/create_topics.h"
 #include "cluster_control/elect_leaders.h"
@@ -21,6 +22,7 @@ namespace naru {
 namespace {
 
 constexpr int32_t kBrokers = 5;
+constexpr Uuid kChanging{1, 400};
 using PartitionName = std::pair<Uuid, int32_t>;
 
 // Independent of the controller's code: who has all acknowledged records of a partition, as the story of the brokers
@@ -31,6 +33,8 @@ class BrokerChangesModel {
     for (int32_t id = 0; id < kBrokers; ++id) directories_[BrokerId(id)] = bench_.directories(BrokerId(id)).front();
     create_topic("synced", {1, 100}, {});
     create_topic("loose", {1, 200}, {{"flush.messages", "1000"}});
+    create_topic("changing", kChanging, {{"flush.messages", "1000"}});
+    for (int32_t id = 0; id < kBrokers; ++id) was_loose_.insert(BrokerId(id));
     create_topic("unclean", {1, 300}, {{"unclean.leader.election.enable", "true"}});
     for (const auto& [name, state] : partitions()) complete_[name] = {state->isr.begin(), state->isr.end()};
   }
@@ -69,7 +73,7 @@ class BrokerChangesModel {
   void do_something() {
     const BrokerId broker(static_cast<int32_t>(random_.below(kBrokers)));
     const bool is_there = bench_.image().find_broker(broker) != nullptr;
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
       case 0:
       case 1:
         return is_there ? go(broker) : come_back(broker);
@@ -79,9 +83,25 @@ class BrokerChangesModel {
         return elect(ElectionType::preferred);
       case 4:
         return random_.one_in(6) ? elect(ElectionType::unclean) : come_back(broker);
+      case 5:
+        return change_rule();
       default:
         return alter_isr();
     }
+  }
+
+  // Whoever was there while the rule was loose may lack what was acknowledged then, whatever the rule is when it
+  // comes back.
+  void change_rule() {
+    is_loose_ = !is_loose_;
+    AlterConfigsPlanner planner({{.resource = ConfigResource::topic,
+                                  .name = "changing",
+                                  .changes = {{.name = "flush.messages", .value = is_loose_ ? "1000" : "1"}}}},
+                                false, config_);
+    run_planner(planner);
+    EXPECT_TRUE(planner.take_results().front().status.ok());
+    if (!is_loose_) return;
+    for (const auto& [id, broker] : bench_.image().brokers()) was_loose_.insert(id);
   }
 
   void go(BrokerId broker) {
@@ -95,10 +115,15 @@ class BrokerChangesModel {
     const bool clean = random_.one_in(2);
     if (wiped) directories_[broker] = {50, next_directory_++};
     for (auto& [name, complete] : complete_) {
-      const bool loose = name.first == Uuid{1, 200};
+      const bool loose = name.first == Uuid{1, 200} || (name.first == kChanging && was_loose_.contains(broker));
       if (wiped || (!clean && loose)) complete.erase(broker);
     }
     bench_.register_broker(broker, clean, {directories_[broker]});
+    if (is_loose_) {
+      was_loose_.insert(broker);
+    } else {
+      was_loose_.erase(broker);
+    }
   }
 
   void stop(BrokerId broker) {
@@ -230,7 +255,8 @@ class BrokerChangesModel {
 
   // The last member of a loose topic after an unclean stop: with possible loss.
   bool may_lead_without_everything(const PartitionState& before, BrokerId leader) const {
-    return before.topic_id == Uuid{1, 200} && std::ranges::find(before.isr, leader) != before.isr.end() &&
+    const bool loses = before.topic_id == Uuid{1, 200} || before.topic_id == kChanging;
+    return loses && std::ranges::find(before.isr, leader) != before.isr.end() &&
            std::ranges::none_of(before.isr, [&](BrokerId id) {
              return complete_.at({before.topic_id, before.index.value()}).contains(id);
            });
@@ -255,6 +281,8 @@ class BrokerChangesModel {
   StoppingBrokers stopping_;
   std::map<BrokerId, Uuid> directories_;
   uint64_t next_directory_ = 1;
+  bool is_loose_ = true;                                  // the topic whose rule changes
+  std::set<BrokerId> was_loose_;                          // during the present life of these, or the last one
   std::map<PartitionName, std::set<BrokerId>> complete_;  // who has every acknowledged record
 };
 

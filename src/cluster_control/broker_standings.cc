@@ -25,8 +25,10 @@ BrokerStandings::BrokerStandings(const MetadataImage& image, const StoppingBroke
     standing.stopping = asked != stopping.end() && asked->second == broker.epoch;
     if (image.is_settled(id)) continue;
     standing.returned = true;
-    const auto known = image.known_brokers().find(id);
-    standing.loss = loss_of(broker, known == image.known_brokers().end() ? KnownBroker() : known->second);
+    const auto found = image.known_brokers().find(id);
+    const KnownBroker known = found == image.known_brokers().end() ? KnownBroker() : found->second;
+    standing.loss = loss_of(broker, known);
+    standing.known_since = known.settled_epoch;
   }
 }
 

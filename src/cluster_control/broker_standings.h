@@ -22,6 +22,7 @@ struct BrokerStanding {
   bool stopping = false;  // asked for a controlled shutdown: leads and joins nothing if another can
   bool returned = false;  // this registration is new: the controller has not acted on it yet
   DataLoss loss = DataLoss::nothing;
+  int64_t known_since = -1;  // the epoch of the registration in whose life, or a later one, the loss has happened
 
   bool operator==(const BrokerStanding&) const = default;
 };

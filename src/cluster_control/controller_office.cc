@@ -66,7 +66,17 @@ Task<void> ControllerOffice::unwatch_store() {
 }
 
 Task<void> ControllerOffice::pump(std::unique_ptr<Watch> watch, CancelToken token) {
-  while ((co_await watch->next(token)).ok()) events_.notify();
+  co_await look_at_session();
+  while ((co_await watch->next(token)).ok()) {
+    co_await look_at_session();
+    events_.notify();
+  }
+}
+
+// Not by the loop, which may be in the middle of something that needs the service.
+Task<void> ControllerOffice::look_at_session() {
+  const Session session = co_await store_->session();
+  connected_.store(session.state == SessionState::connected, std::memory_order_relaxed);
 }
 
 Task<void> ControllerOffice::live(CancelToken token, uint64_t seen) {

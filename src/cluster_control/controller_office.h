@@ -69,6 +69,8 @@ class ControllerOffice {
   Task<void> wait_for_change(ControllerView seen, CancelToken token);
   // Of this broker's registration; another one after each new session.
   int64_t broker_epoch() const { return broker_epoch_.load(std::memory_order_acquire); }
+  // The session, when it was looked at last; which is when it changes.
+  bool is_connected() const { return connected_.load(std::memory_order_relaxed); }
 
   StoppingBrokers stopping() const;
   void note_stopping(BrokerId id, int64_t broker_epoch);
@@ -78,6 +80,7 @@ class ControllerOffice {
  private:
   Task<void> live(CancelToken token, uint64_t seen);
   Task<void> pump(std::unique_ptr<Watch> watch, CancelToken token);
+  Task<void> look_at_session();
   void watch_store();
   Task<void> unwatch_store();
   // Looks at everything and does what is due.
@@ -113,6 +116,7 @@ class ControllerOffice {
   MonotonicTime next_rebalance_{};
 
   std::atomic<int64_t> broker_epoch_{-1};
+  std::atomic<bool> connected_{false};
   std::atomic<bool> settle_again_{false};
   mutable std::mutex mutex_;
   ControllerView view_;

@@ -64,6 +64,8 @@ class ControllerShell {
   Task<void> stop();
 
   bool is_in_office() const { return controller().here; }
+  // It is, and its session is connected: as far as it can know, nobody else is.
+  bool has_contact() const { return is_in_office() && office_.is_connected(); }
   // Whom this process believes to be the controller.
   ControllerView controller() const { return office_.controller(); }
   // Returns when controller() is not `seen` any more, or the token is cancelled. While the controller is here, images

@@ -19,7 +19,7 @@ class ElectionRulesOfTopics {
   const ElectionRules& of(const Uuid& topic_id);
 
  private:
-  ElectionRules resolve(const ConfigOverrides& overrides) const;
+  ElectionRules resolve(const ConfigOverrides& overrides, int64_t synced_since) const;
 
   const MetadataImage& image_;
   const BrokerConfig broker_;        // what holds now

@@ -22,8 +22,8 @@ Membership membership_of(const BrokerStanding& broker, const ElectionRules& rule
   const bool may_be_empty = broker.loss == DataLoss::everything || (broker.loss == DataLoss::some && !is_only_replica);
   if (may_be_empty && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
   if (broker.loss == DataLoss::some) return Membership::doubtful;
-  if (broker.loss == DataLoss::unsynced && !rules.acknowledges_after_sync &&
-      !is_planted(Canary::unclean_broker_stays)) {
+  const bool had_loose_rule = !rules.acknowledges_after_sync || broker.known_since < rules.synced_since;
+  if (broker.loss == DataLoss::unsynced && had_loose_rule && !is_planted(Canary::unclean_broker_stays)) {
     return Membership::doubtful;
   }
   return broker.stopping ? Membership::stopping : Membership::steady;

@@ -14,6 +14,7 @@ namespace naru {
 // What elections need to know of a topic's configuration.
 struct ElectionRules {
   bool acknowledges_after_sync = true;   // flush.messages=1: an unclean stop takes nothing that was acknowledged
+  int64_t synced_since = -1;             // ... in this generation or later; lives of brokers may have begun before
   bool unclean_leader_election = false;  // unclean.leader.election.enable
 };
 

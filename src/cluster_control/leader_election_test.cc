@@ -48,6 +48,16 @@ class LeaderElectionTest : public testing::Test {
   StoppingBrokers stopping_;
 };
 
+// The rule of today says nothing of what was acknowledged in the broker's last life.
+TEST_F(LeaderElectionTest, AnUncleanReturnIsJudgedByTheLoosestRuleOfItsLastLife) {
+  const int64_t known_since = bench_.image().known_brokers().at(BrokerId(2)).settled_epoch;
+  returned(2, false, bench_.directories(BrokerId(2)));
+  const PartitionState before = partition({0, 1, 2}, {0, 1, 2}, 0);
+  EXPECT_EQ(settled(before).state.isr, ids({0, 1, 2}));
+  EXPECT_EQ(settled(before, {.synced_since = known_since}).state.isr, ids({0, 1, 2})) << "all of its life";
+  EXPECT_EQ(settled(before, {.synced_since = known_since + 1}).state.isr, ids({0, 1})) << "a part of it";
+}
+
 TEST_F(LeaderElectionTest, NothingChangesWhileEverybodyIsThere) {
   const PartitionState before = partition({0, 1, 2}, {0, 1, 2}, 0);
   EXPECT_EQ(settled(before).state, before);

@@ -29,7 +29,8 @@ int16_t TopicMetadata::replication_factor() const {
 }
 
 bool TopicMetadata::operator==(const TopicMetadata& other) const {
-  return id == other.id && name == other.name && created_at_ms == other.created_at_ms && configs == other.configs &&
+  return id == other.id && name == other.name && created_at_ms == other.created_at_ms &&
+         synced_since == other.synced_since && configs == other.configs &&
          std::ranges::equal(partitions, other.partitions, same_partition);
 }
 

@@ -44,6 +44,7 @@ struct TopicMetadata {
   Uuid id;
   std::string name;
   WallTimeMs created_at_ms = 0;
+  int64_t synced_since = -1;                  // the generation in which flush.messages became 1; -1: was never set so
   std::vector<PartitionStatePtr> partitions;  // by index, without gaps
   ConfigOverrides configs;
 
@@ -106,6 +107,7 @@ struct ClusterMetadata {
   Uuid controller_incarnation;  // of the controller's process
   int64_t generation = 0;       // counts the transactions
   ProducerId next_producer_id;  // all below have been given to brokers
+  int64_t synced_since = -1;    // as of a topic, for those that go by the default
 
   bool operator==(const ClusterMetadata&) const = default;
 };

@@ -16,6 +16,7 @@
 #include "internal_records/known_broker_value.h"
 #include "internal_records/partition_states_value.h"
 #include "internal_records/producer_ids_value.h"
+#include "internal_records/synced_since_value.h"
 #include "internal_records/topic_value.h"
 #include "kafka_protocol/stored_value.h"
 
@@ -85,6 +86,7 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
   if (key == kControllerEpoch) return put_controller_epoch(value, version);
   if (key == kGeneration) return put_generation(value, version);
   if (key == kProducerIds) return put_producer_ids(value);
+  if (key == kSyncedSince) return put_synced_since(value);
   if (const auto name = name_under(kTopics, key)) return put_topic(*name, value);
   if (const auto id = name_under(kBrokers, key)) return put_broker(*id, value);
   if (const auto id = name_under(kKnownBrokers, key)) return put_known_broker(*id, value);
@@ -161,13 +163,22 @@ Status MetadataImageBuilder::put_producer_ids(BytesView value) {
   return {};
 }
 
+Status MetadataImageBuilder::put_synced_since(BytesView value) {
+  NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::SyncedSinceValue>(value));
+  next_->cluster_.synced_since = stored.generation;
+  return {};
+}
+
 Status MetadataImageBuilder::put_topic(std::string_view name, BytesView value) {
   NARU_TRY(validate_topic_name(name).ok() ? Status() : error(ErrorCode::corrupt_data, "not a topic name"));
   NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::TopicValue>(value));
   if (stored.partition_count < 1 || stored.partition_count > kMaxPartitionCount) {
     return error(ErrorCode::corrupt_data, "a topic with {} partitions", stored.partition_count);
   }
-  TopicMetadata identity{.id = stored.topic_id, .name = std::string(name), .created_at_ms = stored.created_at_ms};
+  TopicMetadata identity{.id = stored.topic_id,
+                         .name = std::string(name),
+                         .created_at_ms = stored.created_at_ms,
+                         .synced_since = stored.synced_since};
   identity.partitions.resize(static_cast<size_t>(stored.partition_count));
   TopicChange& change = topic_changes_[std::string(name)];
   change.removed = false;

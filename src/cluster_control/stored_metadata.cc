@@ -10,6 +10,7 @@
 #include "internal_records/known_broker_value.h"
 #include "internal_records/partition_states_value.h"
 #include "internal_records/producer_ids_value.h"
+#include "internal_records/synced_since_value.h"
 #include "internal_records/topic_value.h"
 #include "kafka_protocol/stored_value.h"
 
@@ -56,11 +57,18 @@ Bytes encode_producer_ids(ProducerId next) {
   return encode_stored_value(value);
 }
 
-Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms) {
+Bytes encode_synced_since(int64_t generation) {
+  internal::SyncedSinceValue value;
+  value.generation = generation;
+  return encode_stored_value(value);
+}
+
+Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms, int64_t synced_since) {
   internal::TopicValue value;
   value.topic_id = id;
   value.partition_count = partition_count;
   value.created_at_ms = created_at_ms;
+  value.synced_since = synced_since;
   return encode_stored_value(value);
 }
 

@@ -13,6 +13,9 @@
 // The order of the log is the order in which steps were applied, also where their batches differ: records inside of a
 // transaction are a batch of their own, which the partition knows as part of that transaction, and so are markers.
 //
+// Who is cut off from the cluster may have been replaced, and does not know what the next coordinator has promised:
+// then answers without records leave only if the partition cannot have another leader.
+//
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
 #pragma once
@@ -95,9 +98,10 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
     bool is_plain() const { return !transaction && !marker; }
   };
   // What several steps have decided, and who waits for it.
+  using Replies = std::vector<UniqueFunction<void(const Status&)>>;
   struct Gathered {
     std::vector<Part> parts;  // in the order in which they were applied
-    std::vector<UniqueFunction<void(const Status&)>> replies;
+    Replies replies;
     size_t bytes = 0;
   };
   using Self = std::shared_ptr<CoordinatorShard>;
@@ -107,6 +111,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   template <class Decide>
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
+  void answer(Replies replies);
   void write_gathered();
   Task<void> write(Self self, std::vector<Part> parts);
   static std::vector<Part> parts_of(CoordinatorOutcome& outcome, size_t max_bytes);
@@ -131,8 +136,8 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   int failed_loads_ = 0;               // since the last that did not
   std::unique_ptr<StateShard> state_;  // while serving
   Gathered gathered_;
-  std::optional<std::vector<UniqueFunction<void(const Status&)>>> writing_;  // who waits for what is on its way
-  std::shared_ptr<AppendGroup> on_its_way_;                                  // what writing_ waits for
+  std::optional<Replies> writing_;           // who waits for what is on its way
+  std::shared_ptr<AppendGroup> on_its_way_;  // what writing_ waits for
   struct Timer {
     MonotonicTime deadline;
     Scheduler::TimerId id;

@@ -103,7 +103,12 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   void open(const PartitionAssignment& assignment = leads_alone(BrokerId(1))) {
     const Seams seams = process->seams();
     partition = open_test_partition(node.disk(), open_files.emplace_back(node.disk(), 4),
-                                    {seams.clock, seams.scheduler, durability, unsynced_logs}, {}, assignment);
+                                    {.clock = seams.clock,
+                                     .scheduler = seams.scheduler,
+                                     .durability = durability,
+                                     .unsynced_logs = unsynced_logs,
+                                     .contact = &contact},
+                                    {}, assignment);
     ASSERT_NE(partition, nullptr);
     metrics.emplace_back();
     runtime = std::make_unique<CoordinatorRuntime>(
@@ -198,6 +203,7 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   MetricsRegistry partition_metrics;
   UnsyncedLogs unsynced_logs{{.sync_beyond = 100, .full = 200}, partition_metrics};
   ManualDurability durability;
+  ClusterContact contact{60s, world.now()};
   std::shared_ptr<Partition> partition;
   std::deque<MetricsRegistry> metrics;
   std::unique_ptr<CoordinatorRuntime> runtime;
@@ -277,6 +283,29 @@ TEST_F(CoordinatorShardTest, WhatWasReadInOneEpochIsNotWrittenToInTheNext) {
   open_and_load();
   partition->assign(leads_alone(BrokerId(1), LeaderEpoch(2)));
   EXPECT_EQ(say("a", "1")->text(), "NOT_COORDINATOR");
+}
+
+// The next one may have taken commits of which this one knows nothing.
+TEST_F(CoordinatorShardTest, WhoMayHaveBeenReplacedTellsNobodyWhatItKnows) {
+  const PartitionAssignment alone{.leader = BrokerId(1),
+                                  .leader_epoch = LeaderEpoch(4),
+                                  .partition_epoch = 3,
+                                  .replicas = {BrokerId(1), BrokerId(2)},
+                                  .isr = {BrokerId(1)}};
+  open(alone);
+  world.run_for(1s);
+  say("a", "1");
+  sync();
+  world.run_for(100s);
+  EXPECT_EQ(look("a")->text(), "1") << "nobody else can be elected";
+  PartitionAssignment both = alone;
+  both.isr.push_back(BrokerId(2));
+  both.partition_epoch = 4;
+  partition->assign(both);
+  world.run_for(100s);
+  EXPECT_EQ(look("a")->text(), "NOT_COORDINATOR") << "broker 2 has not fetched for long";
+  contact.heard(world.now());
+  EXPECT_EQ(look("a")->text(), "1");
 }
 
 TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherAreSpreadOverBatches) {
@@ -442,6 +471,33 @@ TEST_F(CoordinatorShardTest, AfterAFailedWriteTheStateIsWhatTheLogSays) {
   const auto again = say("a", "new");
   sync();
   EXPECT_EQ(again->text(), "new");
+}
+
+// Else it would serve without what the next coordinator finds in the log.
+TEST_F(CoordinatorShardTest, AfterAFailedSyncItServesWhenTheLogIsCommittedToItsEnd) {
+  open_and_load();
+  say("a", "old");
+  sync();
+  const auto lost = say("a", "new");
+  durability.fail();
+  world.run_for(1ms);
+  EXPECT_EQ(lost->text(), "COORDINATOR_NOT_AVAILABLE");
+  const int asked = durability.asked;
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS") << "'new' is in the log, and may be durable any time";
+  EXPECT_EQ(durability.asked, asked + 1) << "nobody else would sync it";
+  durability.fail();
+  world.run_for(500ms);
+  EXPECT_EQ(durability.asked, asked + 1) << "a disk that is full is so for a while";
+  world.run_for(1s);
+  EXPECT_EQ(durability.asked, asked + 2);
+  EXPECT_EQ(look("a")->text(), "COORDINATOR_LOAD_IN_PROGRESS");
+  sync();
+  world.run_for(1s);
+  EXPECT_EQ(look("a")->text(), "new");
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "new") << "as the next one says";
 }
 
 TEST_F(CoordinatorShardTest, WhenItStopsWhatIsOnItsWayIsAnsweredAndEverybodyElseIsSentAway) {

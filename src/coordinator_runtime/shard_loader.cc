@@ -54,25 +54,36 @@ Status apply_slice(const LogSlice& slice, StateShard& shard, Bytes& buffer) {
   return Status();
 }
 
-// How the partition stands when it is known what of it is committed.
-Task<PartitionView> look_when_known(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch,
-                                    const CancelToken& stopped) {
-  for (;;) {
-    PartitionView view = co_await partition->look(leader_epoch);
-    if (!view.status.ok() || view.high_watermark_known || is_planted(Canary::load_before_known)) co_return view;
-    if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
-    const auto known = std::make_shared<Wakeup>();
-    const CancelCallback on_stop(stopped, [known] { known->wake(); });
-    partition->wake_when_known(known);
-    co_await known->event();
+// How the partition stands when everything is committed that is in its log now. After an election that is what earlier
+// leaders may have promised. Later it is what this one has written and nobody was promised, because a sync failed: it
+// may be committed at any time, and nobody would apply it then.
+Task<PartitionView> look_when_committed(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch,
+                                        const CancelToken& stopped) {
+  PartitionView view = co_await partition->look(leader_epoch);
+  const Offset end = view.log_end_offset;
+  if (!view.status.ok() || view.high_watermark >= end) co_return view;
+  if (is_planted(view.high_watermark_known ? Canary::reload_before_committed : Canary::load_before_known)) {
+    co_return view;
   }
+  if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
+  const auto committed = std::make_shared<Wakeup>();
+  const CancelCallback on_stop(stopped, [committed] { committed->wake(); });
+  partition->wake_when_committed(end, committed);
+  co_await committed->event();
+  if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
+  view = co_await partition->look(leader_epoch);
+  if (view.status.ok() && view.high_watermark < end) {
+    view.status =
+        error(ErrorCode::unavailable, "the log ends at {}, and is committed up to {}", end, view.high_watermark);
+  }
+  co_return view;
 }
 
 }  // namespace
 
 Task<Status> load_shard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShard& shard,
                         Scheduler& scheduler, CancelToken stopped) {
-  const PartitionView first = co_await look_when_known(partition, leader_epoch, stopped);
+  const PartitionView first = co_await look_when_committed(partition, leader_epoch, stopped);
   NARU_CO_TRY(Status(first.status));
   Bytes buffer;
   for (Offset from = first.log_start_offset; from < first.high_watermark;) {

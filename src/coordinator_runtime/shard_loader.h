@@ -12,8 +12,8 @@
 
 namespace naru {
 
-// Applies every record that is committed when it begins, on workers. Before, it waits until it is known what is
-// committed: after an election that takes a moment. not_leader_or_follower, fenced_leader_epoch: this broker does not
+// Applies every record that is in the log when it begins, on workers. Before, it waits until all of it is committed:
+// after an election that takes a moment. not_leader_or_follower, fenced_leader_epoch: this broker does not
 // lead in this epoch any more. cancelled: somebody cancelled the token. corrupt_data, unsupported_format: the log
 // cannot be understood. Everything else may be better next time.
 Task<Status> load_shard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShard& shard,

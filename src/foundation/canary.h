@@ -13,6 +13,7 @@ enum class Canary : uint8_t {
   none,
   ack_before_sync,             // flush.messages=1 counts what is in the log, synced or not
   isr_by_log_end,              // a follower joins the ISR with what it has not synced
+  isr_ignores_epoch_start,     // ... without what may have been promised before the leader was elected
   isr_ignores_broker_epoch,    // the controller lets an earlier life of a broker into the ISR
   committed_isr_only,          // the high watermark does not wait for members that are proposed
   unchecked_leader_epoch,      // a leader answers whoever asks for another epoch
@@ -21,6 +22,8 @@ enum class Canary : uint8_t {
   read_uncommitted,            // consumers read up to the log's end
   latest_before_known,         // a new leader tells where the log ends before it knows what is committed
   load_before_known,           // ... and loads coordinators from it
+  reload_before_committed,     // a coordinator begins anew without what it has written and is not committed yet
+  failed_write_kept,           // ... or goes on with what it could not write
   early_coordinator_reply,     // a group is told that its offsets are committed before they are
   duplicates_stored,           // a batch that a producer repeats is stored again
   elects_outside_isr,          // any replica may lead

@@ -17,6 +17,7 @@ struct CanaryName {
 inline constexpr std::array kCanaries = {
     CanaryName{Canary::ack_before_sync, "ack_before_sync"},
     CanaryName{Canary::isr_by_log_end, "isr_by_log_end"},
+    CanaryName{Canary::isr_ignores_epoch_start, "isr_ignores_epoch_start"},
     CanaryName{Canary::isr_ignores_broker_epoch, "isr_ignores_broker_epoch"},
     CanaryName{Canary::committed_isr_only, "committed_isr_only"},
     CanaryName{Canary::unchecked_leader_epoch, "unchecked_leader_epoch"},
@@ -25,6 +26,8 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::read_uncommitted, "read_uncommitted"},
     CanaryName{Canary::latest_before_known, "latest_before_known"},
     CanaryName{Canary::load_before_known, "load_before_known"},
+    CanaryName{Canary::reload_before_committed, "reload_before_committed"},
+    CanaryName{Canary::failed_write_kept, "failed_write_kept"},
     CanaryName{Canary::early_coordinator_reply, "early_coordinator_reply"},
     CanaryName{Canary::duplicates_stored, "duplicates_stored"},
     CanaryName{Canary::elects_outside_isr, "elects_outside_isr"},

@@ -7,8 +7,8 @@
 
 namespace naru {
 
-// Contact is an answer of the controller to a broker, and a broker's question to the controller: both go on while only
-// the coordination service is away, and neither reaches a broker that was left behind. Thread-safe.
+// Contact is an answer of the controller to a broker, and a broker's question to the controller, while the controller's
+// session is connected: one that was left behind with others would go on to talk to them. Thread-safe.
 class ClusterContact {
  public:
   // `patience`: longer than it takes to get another controller.

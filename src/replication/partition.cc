@@ -67,13 +67,7 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
 }
 
 Status Partition::why_not_appending(LeaderEpoch leader_epoch, Acks acks) const {
-  if (Status status = why_not_leading(); !status.ok()) return status;
-  if (may_be_replaced()) {
-    return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now");
-  }
-  if (leader_epoch != kNoLeaderEpoch && leader_epoch != assignment_.leader_epoch) {
-    return Status(ErrorCode::not_leader_or_follower);
-  }
+  if (Status status = why_not_deciding(leader_epoch); !status.ok()) return status;
   if (acks == Acks::all_in_sync && !leader_->enough_replicas()) return Status(ErrorCode::not_enough_replicas);
   return Status();
 }
@@ -216,6 +210,7 @@ void Partition::on_sync_failed(const Status& reason) {
   // No space for a checkpoint or an index, say. What was appended may become durable later; nobody is promised it now.
   report_write(reason);
   fail_waiters(reason);
+  for (const auto& [end, waiter] : std::exchange(waiting_for_commit_, {})) waiter->wake();
   let_close_go_on();
 }
 
@@ -237,7 +232,7 @@ void Partition::tell_acks_and_readers() {
   log_->committed(high_watermark());
   readable_.commit(high_watermark(), last_stable_offset());
   tell_readers();
-  tell_known();
+  tell_committed();
 }
 
 uint64_t Partition::readable_bytes(Audience audience) const {
@@ -266,21 +261,27 @@ void Partition::tell_readers() {
   }
 }
 
-void Partition::tell_known() {
-  if (waiting_for_known_.empty() || (availability_.ok() && leader_ && !leader_->high_watermark_known())) return;
-  for (const auto& waiter : std::exchange(waiting_for_known_, {})) waiter->wake();
+void Partition::tell_committed() {
+  std::erase_if(waiting_for_commit_, [this](const auto& waiting) {
+    const auto& [end, waiter] = waiting;
+    if (!waiter->event().is_set() && availability_.ok() && leader_ && high_watermark() < end) return false;
+    waiter->wake();
+    return true;
+  });
 }
 
-void Partition::wake_when_known(std::shared_ptr<Wakeup> waiter) {
-  strand_.run([self = shared_from_this(), waiter = std::move(waiter)]() mutable {
-    self->waiting_for_known_.push_back(std::move(waiter));
-    self->tell_known();
+void Partition::wake_when_committed(Offset end, std::shared_ptr<Wakeup> waiter) {
+  strand_.run([self = shared_from_this(), end, waiter = std::move(waiter)]() mutable {
+    self->waiting_for_commit_.emplace_back(end, std::move(waiter));
+    self->tell_committed();
+    if (self->waiting_for_commit_.empty() || !self->config_.acknowledges_after_sync()) return;
+    if (self->log_->durable_end() < end) self->services_.durability.make_durable(self, end);
   });
 }
 
 void Partition::tell_log_start() {
   const Offset start = log_->start_offset();
-  if (leader_) leader_->begins_at(start);
+  if (leader_) leader_->begins_at(start, services_.clock.now());
   const Offset common = common_start();
   const bool moved = std::exchange(told_log_start_, start) != start;
   const bool common_moved = std::exchange(told_common_start_, common) != common;
@@ -322,7 +323,7 @@ void Partition::stop_serving(const Status& reason) {
   if (!availability_.ok()) return;
   availability_ = reason;
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
-  tell_known();
+  tell_committed();
   tell_start_waiters();
 }
 
@@ -336,12 +337,35 @@ Status Partition::why_not_leading() const {
   return leader_ ? Status() : Status(ErrorCode::not_leader_or_follower);
 }
 
+Status Partition::why_not_deciding(LeaderEpoch leader_epoch) const {
+  if (Status status = why_not_leading(); !status.ok()) return status;
+  if (may_be_replaced()) {
+    return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now");
+  }
+  const bool is_meant = leader_epoch == kNoLeaderEpoch || leader_epoch == assignment_.leader_epoch;
+  return is_meant ? Status() : Status(ErrorCode::not_leader_or_follower);
+}
+
+void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told) {
+  strand_.run([self = shared_from_this(), leader_epoch, told = std::move(told)]() mutable {
+    told(self->why_not_deciding(leader_epoch));
+  });
+}
+
 // Whoever was elected was in the in-sync set, and does not fetch from this broker any more. As long as all of it does,
 // or nobody else is in it, this is the leader, whatever has happened to the controller.
 bool Partition::may_be_replaced() const {
   if (services_.contact == nullptr) return false;
   const MonotonicTime now = services_.clock.now();
-  return services_.contact->lost(now) && leader_->misses_fetches_since(now - services_.contact->patience());
+  if (!services_.contact->lost(now)) return false;
+  const MonotonicTime moment = now - services_.contact->patience();
+  return std::ranges::any_of(leader_->silent_since(moment),
+                             [&](BrokerId member) { return !is_in_session_since(member, moment); });
+}
+
+bool Partition::is_in_session_since(BrokerId follower, MonotonicTime moment) const {
+  return std::ranges::any_of(
+      watches_, [&](const auto& entry) { return entry.second.watcher->last_fetch_of(follower) >= moment; });
 }
 
 void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes, Audience audience) {

@@ -80,6 +80,9 @@ class FetchWatcher {
   virtual void log_start_moved(uint32_t slot, Audience audience) = 0;
   // Of followers only: consumers are told that there is more to read.
   virtual void high_watermark_moved(uint32_t slot) = 0;
+  // Of a session: when this broker has fetched in it last, as a follower. It looks only at partitions with news, so of
+  // all others this is the sign that they are followed still. Thread-safe.
+  virtual MonotonicTime last_fetch_of(BrokerId /*follower*/) const { return MonotonicTime::min(); }
 
  private:
   const uint64_t id_;
@@ -97,6 +100,7 @@ class FlushObserver {
 struct PartitionView {
   Status status;                // not ok: nothing else is meaningful but what is set
   Offset log_start_offset{-1};  // of this replica: where reading may begin
+  Offset log_end_offset{-1};    // likewise: where it writes next
   // What this reader is told of it: followers where to begin, others PartitionLeader::common_start().
   Offset told_start_offset{-1};
   Offset high_watermark{-1};
@@ -270,12 +274,17 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
       return end_of_epoch_inside(current_leader_epoch, epoch);
     });
   }
-  // Wakes the waiter when the high watermark is known, or when it will not be because this broker does not lead:
-  // look() tells which.
-  void wake_when_known(std::shared_ptr<Wakeup> waiter);
+  // Wakes the waiter when everything below `end` is committed, or when it is not to be expected soon: this broker does
+  // not lead, or a sync has failed. look() tells which. What the leader itself has not synced yet is synced for it.
+  void wake_when_committed(Offset end, std::shared_ptr<Wakeup> waiter);
   // Wakes the waiter when no in-sync replica begins before `start` any more, or when this broker does not lead. Whoever
   // is tired of waiting wakes it himself.
   void wake_when_started_at(Offset start, std::shared_ptr<Wakeup> waiter);
+
+  // Whether the cluster was heard of lately. If not, another one may lead: confirm_leadership(). Any thread.
+  bool has_contact() const { return services_.contact == nullptr || !services_.contact->lost(services_.clock.now()); }
+  // Tells, inside the strand, whether this broker leads in this epoch and nobody else can have been elected since.
+  void confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told);
 
   // --- For a leader's followers. -------------------------------------------------------------------------------------
   // co_await partition->read_as_follower(...): whole batches to the end of the log, or where the logs part. Notes what
@@ -407,8 +416,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Offset last_stable_offset() const { return log_->last_stable_offset(high_watermark()); }
   uint64_t readable_bytes(Audience audience) const;
   Status why_not_leading() const;
+  // Refuses also if another leader may have been elected.
+  Status why_not_deciding(LeaderEpoch leader_epoch) const;
   // Another leader may have been elected without this broker's knowledge.
   bool may_be_replaced() const;
+  bool is_in_session_since(BrokerId follower, MonotonicTime moment) const;
   Offset common_start() const { return leader_ ? leader_->common_start() : kNoOffset; }
   Status why_not_readable(Offset from) const;
   PartitionView view_inside(LeaderEpoch current_leader_epoch, bool leader_only = true) const;
@@ -422,7 +434,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void tell_readers();
-  void tell_known();
+  void tell_committed();
   void tell_log_start();
   void tell_start_waiters();
   void tell_unsynced_files();
@@ -481,7 +493,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Offset told_common_start_ = kNoOffset;
   size_t told_unsynced_files_ = 0;
   std::map<uint64_t, Watch> watches_;
-  std::vector<std::shared_ptr<Wakeup>> waiting_for_known_;  // bounded by those who load from this partition
+  // Both are bounded: by those who load from this partition, and by the requests that delete records.
+  std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_commit_;
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_start_;
   std::weak_ptr<FlushObserver> flush_observer_;
   std::atomic<bool> told_leader_{false};

@@ -42,8 +42,8 @@ void PartitionLeader::take_members(const PartitionAssignment& assignment, Monoto
   for (const BrokerId id : replicas_) {
     if (id == self_) continue;
     // One that was never heard of has its time from now on.
-    followers_.try_emplace(id,
-                           Follower{.last_fetch = now, .caught_up = now, .mark_end = own_.log_end, .mark_time = now});
+    followers_.try_emplace(
+        id, Follower{.last_fetch = now, .of_end = {now, own_.log_end, now}, .of_start = {now, own_.log_start, now}});
   }
 }
 
@@ -59,10 +59,12 @@ bool PartitionLeader::enough_replicas() const {
   return static_cast<int64_t>(in_sync_.size()) >= rules_.min_insync_replicas;
 }
 
-bool PartitionLeader::misses_fetches_since(MonotonicTime moment) const {
-  return std::ranges::any_of(followers_, [&](const auto& entry) {
-    return contains(in_sync_, entry.first) && entry.second.last_fetch < moment;
-  });
+std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const {
+  std::vector<BrokerId> silent;
+  for (const auto& [id, follower] : followers_) {
+    if (contains(in_sync_, id) && follower.last_fetch < moment) silent.push_back(id);
+  }
+  return silent;
 }
 
 Status PartitionLeader::all_in_sync_verdict() const {
@@ -92,10 +94,7 @@ void PartitionLeader::appended(Offset base, Offset end, MonotonicTime now) {
   NARU_ASSERT(end > own_.log_end, "append to {} does not grow a log that ends at {}", end, own_.log_end);
   for (auto& [id, follower] : followers_) {
     // It was caught up until now, although it may not have fetched for long: there was nothing to say.
-    if (counted_end(follower.progress) == own_.log_end) {
-      follower.caught_up = follower.mark_time = now;
-      follower.mark_end = end;
-    }
+    if (counted_end(follower.progress) == own_.log_end) follower.of_end.outrun(end, now);
   }
   newest_batch_ = base;
   own_.log_end = end;
@@ -108,8 +107,11 @@ void PartitionLeader::synced(Offset end) {
   maybe_advance_high_watermark();
 }
 
-void PartitionLeader::begins_at(Offset start) {
+void PartitionLeader::begins_at(Offset start, MonotonicTime now) {
   if (start <= own_.log_start) return;
+  for (auto& [id, follower] : followers_) {
+    if (follower.progress.log_start >= own_.log_start) follower.of_start.outrun(start, now);
+  }
   own_.log_start = start;
   maybe_advance_common_start();
 }
@@ -129,23 +131,28 @@ bool PartitionLeader::follower_fetched(BrokerId follower, FollowerLife life, Rep
   known.progress = {.log_end = progress.log_end,
                     .synced_end = std::min(progress.synced_end, progress.log_end),
                     .log_start = progress.log_start};
-  note_progress(known, now);
+  known.of_end.reached(counted_end(known.progress), own_.log_end, now);
+  known.of_start.reached(known.progress.log_start, own_.log_start, now);
   maybe_advance_high_watermark();
   maybe_advance_common_start();
   return true;
 }
 
-void PartitionLeader::note_progress(Follower& follower, MonotonicTime now) {
-  const Offset reached = counted_end(follower.progress);
-  if (reached >= own_.log_end) {
-    follower.caught_up = now;
-  } else if (reached >= follower.mark_end) {
-    follower.caught_up = follower.mark_time;
+void PartitionLeader::Pursuit::reached(Offset here, Offset goal, MonotonicTime now) {
+  if (here >= goal) {
+    caught_up = now;
+  } else if (here >= mark) {
+    caught_up = mark_time;
   } else {
     return;
   }
-  follower.mark_end = own_.log_end;
-  follower.mark_time = now;
+  mark = goal;
+  mark_time = now;
+}
+
+void PartitionLeader::Pursuit::outrun(Offset goal, MonotonicTime now) {
+  caught_up = mark_time = now;
+  mark = goal;
 }
 
 Offset PartitionLeader::counted_end(const ReplicaProgress& progress) const {
@@ -194,7 +201,9 @@ bool PartitionLeader::too_many_behind(const Follower& follower) const {
 
 bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
   if (too_many_behind(follower)) return true;
-  return counted_end(follower.progress) < own_.log_end && now - follower.caught_up > rules_.lag_time_max;
+  const auto is_late = [&](const Pursuit& pursuit) { return now - pursuit.caught_up > rules_.lag_time_max; };
+  if (counted_end(follower.progress) < own_.log_end && is_late(follower.of_end)) return true;
+  return follower.progress.log_start < own_.log_start && is_late(follower.of_start);
 }
 
 // The start of the epoch, too: below it the high watermark may be an old one, and the follower may lack what an earlier
@@ -202,8 +211,9 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
   const ReplicaProgress& progress = follower.progress;
   const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
+  const Offset begun = is_planted(Canary::isr_ignores_epoch_start) ? Offset(0) : epoch_start_;
   return follower.broker_epoch >= 0 && !follower.was_expelled && !contains(in_sync_, id) &&
-         reached >= high_watermark_ && reached >= epoch_start_ && progress.log_start >= own_.log_start &&
+         reached >= high_watermark_ && reached >= begun && progress.log_start >= own_.log_start &&
          !too_many_behind(follower);
 }
 

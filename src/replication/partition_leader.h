@@ -79,8 +79,8 @@ class PartitionLeader {
 
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
-  // A member of the in-sync set has not fetched since then.
-  bool misses_fetches_since(MonotonicTime moment) const;
+  // The other members of the in-sync set that have not fetched this partition since then.
+  std::vector<BrokerId> silent_since(MonotonicTime moment) const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
 
   void set_rules(const LeaderRules& rules);
@@ -92,7 +92,7 @@ class PartitionLeader {
   // The own log is durable below `end`.
   void synced(Offset end);
   // The own log begins at `start` now, for good.
-  void begins_at(Offset start);
+  void begins_at(Offset start, MonotonicTime now);
   // A follower has fetched: what it asks for continues the leader's log, so everything below it is the same there.
   // False: it is not a replica, or an earlier life of the broker, and nothing was noted. One that is not registered is
   // heard as long as it may be in sync: what it has counts, but it does not join.
@@ -125,23 +125,31 @@ class PartitionLeader {
   // Ascending. Not a deque: that takes memory of its own even while it is empty, and most partitions are idle.
   using Waiters = std::vector<std::pair<Offset, std::shared_ptr<AckWaiter>>>;
 
+  // Who runs after something that moves on: one that is always a little behind is told from one that falls back.
+  struct Pursuit {
+    MonotonicTime caught_up;  // it had reached what was there at this moment
+    // When it has reached `mark`, it was caught up at `mark_time`.
+    Offset mark{0};
+    MonotonicTime mark_time;
+
+    void reached(Offset here, Offset goal, MonotonicTime now);
+    // The goal moves on from where the pursuer is.
+    void outrun(Offset goal, MonotonicTime now);
+  };
+
   struct Follower {
     ReplicaProgress progress;
     int64_t broker_epoch = -1;  // -1: not heard of
     // The controller has taken it out: it may be gone, so it does not come back before it has fetched again.
     bool was_expelled = false;
     MonotonicTime last_fetch;
-    MonotonicTime caught_up;  // it had everything that was there at this moment
-    // When it has everything below `mark_end`, it was caught up at `mark_time`: so one that is always a little behind
-    // a busy leader is told from one that falls back.
-    Offset mark_end{0};
-    MonotonicTime mark_time;
+    Pursuit of_end;    // of the log
+    Pursuit of_start;  // likewise: until all have moved theirs, clients are not told that it has moved
   };
 
   static void park(Waiters& waiters, Offset end, std::shared_ptr<AckWaiter> waiter);
 
   Offset counted_end(const ReplicaProgress& progress) const;
-  void note_progress(Follower& follower, MonotonicTime now);
   void take_members(const PartitionAssignment& assignment, MonotonicTime now);
   void note_expelled(const PartitionAssignment& assignment);
   bool lags(const Follower& follower, MonotonicTime now) const;

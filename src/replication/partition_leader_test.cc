@@ -171,16 +171,16 @@ TEST(PartitionLeader, ANewLeaderKnowsItsHighWatermarkWhenItHasReachedTheStartOfI
   EXPECT_EQ(leader.high_watermark(), Offset(10));
 }
 
-bool begins(PartitionLeader& leader, int32_t follower, int64_t start, int64_t end) {
+bool begins(PartitionLeader& leader, int32_t follower, int64_t start, int64_t end, MonotonicTime now = kStart) {
   const ReplicaProgress progress{.log_end = Offset(end), .synced_end = Offset(end), .log_start = Offset(start)};
-  return leader.follower_fetched(BrokerId(follower), {7}, progress, kStart);
+  return leader.follower_fetched(BrokerId(follower), {7}, progress, now);
 }
 
 TEST(PartitionLeader, TheStartOfTheLogIsToldWhenEveryInSyncReplicaBeginsThere) {
   const ReplicaProgress own{.log_end = Offset(10), .synced_end = Offset(10)};
   auto leader = leader_of(kStrict, {kSelf, BrokerId(2), BrokerId(3)}, own);
   EXPECT_EQ(leader.common_start(), Offset(0)) << "no log begins earlier";
-  leader.begins_at(Offset(6));
+  leader.begins_at(Offset(6), kStart);
   EXPECT_EQ(leader.common_start(), Offset(0));
   begins(leader, 2, 6, 10);
   EXPECT_EQ(leader.common_start(), Offset(0)) << "3 may be elected, and still has what is below 6";
@@ -190,6 +190,34 @@ TEST(PartitionLeader, TheStartOfTheLogIsToldWhenEveryInSyncReplicaBeginsThere) {
   EXPECT_EQ(leader.common_start(), Offset(6));
   begins(leader, 3, 2, 10);
   EXPECT_EQ(leader.common_start(), Offset(6)) << "never backwards";
+}
+
+// It lacks no record, yet clients cannot be told where the log begins while it may be elected.
+TEST(PartitionLeader, AMemberThatDoesNotMoveItsStartLeavesTheSet) {
+  const ReplicaProgress own{.log_end = Offset(100), .synced_end = Offset(100)};
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2), BrokerId(3)}, own);
+  for (const int32_t id : {2, 3}) ASSERT_TRUE(fetched(leader, id, 100));
+  EXPECT_FALSE(leader.check_followers(kStart + 1h)) << "nothing has happened that they should know of";
+  leader.begins_at(Offset(50), kStart + 1h);
+  EXPECT_FALSE(leader.check_followers(kStart + 1h + 30s));
+  ASSERT_TRUE(begins(leader, 2, 50, 100, kStart + 1h + 30s));
+  const auto proposal = leader.check_followers(kStart + 1h + 31s);
+  EXPECT_EQ(ids_of(proposal), (std::vector{kSelf, BrokerId(2)}));
+  EXPECT_EQ(leader.common_start(), Offset(0)) << "the controller may elect 3 until it has agreed";
+  leader.set_assignment(assigned({kSelf, BrokerId(2), BrokerId(3)}, {kSelf, BrokerId(2)}, 1), kStart + 1h + 32s);
+  EXPECT_EQ(leader.common_start(), Offset(50));
+}
+
+TEST(PartitionLeader, AMemberThatFollowsAStartThatKeepsMovingStays) {
+  const ReplicaProgress own{.log_end = Offset(100), .synced_end = Offset(100)};
+  auto leader = leader_of(kStrict, {kSelf, BrokerId(2)}, own);
+  ASSERT_TRUE(fetched(leader, 2, 100));
+  for (int64_t step = 1; step <= 20; ++step) {
+    const MonotonicTime now = kStart + step * 10s;
+    leader.begins_at(Offset(step), now);
+    ASSERT_TRUE(begins(leader, 2, step - 1, 100, now)) << "always one behind";
+    EXPECT_FALSE(leader.check_followers(now));
+  }
 }
 
 TEST(PartitionLeader, ANewLeaderTellsNoStartUntilTheInSyncReplicasHaveSaidTheirs) {
@@ -208,7 +236,7 @@ TEST(PartitionLeader, AFollowerThatBeginsEarlierThanTheLeaderDoesNotJoin) {
   EXPECT_FALSE(leader.maybe_expand(kStart));
   begins(leader, 2, 6, 10);
   EXPECT_TRUE(leader.maybe_expand(kStart));
-  leader.begins_at(Offset(8));
+  leader.begins_at(Offset(8), kStart);
   EXPECT_EQ(leader.common_start(), Offset(6)) << "the controller may have agreed already";
 }
 

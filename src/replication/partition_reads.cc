@@ -16,6 +16,7 @@ PartitionView Partition::view_inside(LeaderEpoch current_leader_epoch, bool lead
     return view;
   }
   view.log_start_offset = log_->start_offset();
+  view.log_end_offset = log_->end_offset();
   view.told_start_offset = common_start();
   view.high_watermark = view.readable_end = high_watermark();
   view.last_stable_offset = last_stable_offset();

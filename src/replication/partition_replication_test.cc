@@ -109,7 +109,7 @@ TEST_F(ReplicatedPartition, ANewLeaderKnowsWhatIsCommittedWhenItsFollowersHaveSa
   EXPECT_FALSE(view.high_watermark_known) << "2 may have been told less than 1 has promised";
   EXPECT_TRUE(read(2, 2).status.ok()) << "a consumer that was further is not out of range";
   const auto known = std::make_shared<Wakeup>();
-  at(2).partition->wake_when_known(known);
+  at(2).partition->wake_when_committed(Offset(2), known);
   fetch(1);
   EXPECT_FALSE(known->event().is_set());
   fetch(3);
@@ -178,6 +178,35 @@ TEST_F(ReplicatedPartition, ALeaderWithoutContactTakesNothingOnceAnInSyncReplica
   world.run_for(30s);
   assign(1, {1}, false);
   EXPECT_FALSE(send(1, 8, Acks::leader).there()) << "nobody else can be elected";
+}
+
+// In a session nobody looks at a partition without news, and one that refuses everything has none.
+TEST_F(ReplicatedPartition, ALeaderWithoutContactGoesOnWhileItsFollowersFetchInTheirSessions) {
+  class Session final : public FetchWatcher {
+   public:
+    using FetchWatcher::FetchWatcher;
+    void more_to_read(uint32_t, uint64_t) override {}
+    void state_changed(uint32_t) override {}
+    void log_start_moved(uint32_t, Audience) override {}
+    void high_watermark_moved(uint32_t) override {}
+    MonotonicTime last_fetch_of(BrokerId follower) const override {
+      return follower == BrokerId(static_cast<int32_t>(id())) ? fetched : MonotonicTime::min();
+    }
+    MonotonicTime fetched;
+  };
+  open();
+  const auto two = std::make_shared<Session>(2), three = std::make_shared<Session>(3);
+  for (const auto& session : {two, three}) at(1).partition->watch(session, 0, 0, Audience::followers);
+  world.run_for(60s);
+  two->fetched = three->fetched = world.now();
+  EXPECT_FALSE(send(1, 0, Acks::leader).there()) << "it waits for its sync: both follow it";
+  world.run_for(30s);
+  two->fetched = world.now();
+  EXPECT_EQ(send(1, 2, Acks::leader).status(), ErrorCode::not_leader_or_follower) << "3 may have been elected";
+  three->fetched = world.now();
+  EXPECT_FALSE(send(1, 2, Acks::leader).there());
+  at(1).partition->unwatch(3);
+  EXPECT_EQ(send(1, 4, Acks::leader).status(), ErrorCode::not_leader_or_follower) << "whoever leads leaves the session";
 }
 
 TEST_F(ReplicatedPartition, ADamagedBatchIsNotStored) {

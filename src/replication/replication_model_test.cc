@@ -147,7 +147,7 @@ class ReplicationModel {
     if (!replica.leader || below(3) != 0) return;
     const auto most = static_cast<uint64_t>(replica.high_watermark() - replica.start);
     replica.start = std::min(replica.start + static_cast<int64_t>(below(most + 1)), replica.high_watermark());
-    replica.leader->begins_at(replica.start);
+    replica.leader->begins_at(replica.start, now_);
     note_committed(replica);
   }
   void send_fetch(size_t who) {

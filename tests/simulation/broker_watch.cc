@@ -8,15 +8,10 @@
 #include "broker/hosted_partitions.h"
 #include "cluster_control/controller_office.h"
 #include "platform/simulated/trace_hash.h"
-#include "record_format/decompressor.h"
-#include "record_format/record_batch.h"
-#include "record_format/record_reader.h"
+#include "simulation/stored_records.h"
 
 namespace naru::simulation {
 namespace {
-
-constexpr uint32_t kBytesPerRead = 1 << 20;
-constexpr size_t kDecompressedMax = 1 << 20;
 
 uint64_t hash_of(const RecordView& record, LeaderEpoch epoch) {
   TraceHash hash;
@@ -119,23 +114,11 @@ Task<void> BrokerWatch::compare_replicas() {
 Task<std::optional<BrokerWatch::Replica>> BrokerWatch::read(std::shared_ptr<Partition> partition, BrokerId broker) {
   auto read = co_await partition->with_log([broker](const LogAccess& access) -> Result<Replica> {
     Replica replica{.broker = broker, .start = access.log.start_offset(), .end = access.high_watermark, .records = {}};
-    Bytes buffer;
-    for (Offset from = replica.start; from < replica.end;) {
-      NARU_TRY_ASSIGN(const LogSlice slice, access.log.read(from, replica.end, kBytesPerRead, true));
-      if (slice.empty()) break;
-      buffer.resize(slice.bytes);
-      NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(slice.position, buffer));
-      for (BytesView rest = BytesView(buffer).first(got); !rest.empty();) {
-        NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(rest));
-        NARU_TRY_ASSIGN(RecordReader records, open_records(header, rest.first(header.total_size),
-                                                           Decompressor::of_this_thread(), kDecompressedMax));
-        for (RecordView record; records.next(record);) {
-          replica.records.emplace(record.offset, hash_of(record, header.leader_epoch));
-        }
-        rest = rest.subspan(header.total_size);
-      }
-      from = slice.next_offset;
-    }
+    NARU_TRY(read_stored_records(access.log, replica.start, replica.end,
+                                 [&replica](const BatchHeader& batch, const RecordView& record) {
+                                   replica.records.emplace(record.offset, hash_of(record, batch.leader_epoch));
+                                   return Status();
+                                 }));
     return replica;
   });
   if (read) co_return std::move(*read);

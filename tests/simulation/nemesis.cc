@@ -68,6 +68,7 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.power_cuts && parts_.plan.synced_acks, &Nemesis::power_cut_everywhere);
   add(faults.wiped_disks, &Nemesis::wiped_disk);
   add(faults.wiped_disks, &Nemesis::wiped_while_joining);
+  add(faults.kills && faults.slow_links, &Nemesis::ended_while_joining);
   add(faults.cut_links, &Nemesis::cut_links);
   add(faults.slow_links, &Nemesis::slow_links);
   add(faults.isolation, &Nemesis::isolate);
@@ -225,6 +226,33 @@ Task<void> Nemesis::wiped_while_joining() {
   network().unblock_all();
 }
 
+// A leader ends while a replica that it could not get into the set yet is just behind it, and its successor knows of
+// less than was promised: what the replica has may lie in between.
+Task<void> Nemesis::ended_while_joining() {
+  if (!alone_) co_return;
+  const auto held = hold_a_broker();
+  const BrokerId controller = parts_.store.image().cluster().controller_id;
+  if (!held || (*held)->id() == controller) co_return;
+  SimulatedBroker& joining = **held;
+  co_await end(joining, End::in_order);
+  co_await wait_until_out_of_sync(joining.id());
+  slow_down_links();
+  for (const auto& other : parts_.cluster.brokers()) {
+    for (const auto& to : parts_.cluster.brokers()) {
+      const bool is_leader = other->id() != controller && other->id() != joining.id();
+      if (is_leader && to->id() == controller) network().block(other->node().host(), to->node().host());
+    }
+  }
+  co_await joining.start();
+  co_await sleep(2s);
+  const auto ended = hold_a_broker();
+  if (ended && (*ended)->id() != controller) co_await end(**ended, End::kill);
+  network().unblock_all();
+  co_await sleep(4s);
+  network().heal_slow_links();
+  if (ended && !(*ended)->running()) co_await (*ended)->start();
+}
+
 // --- Faults of a cluster ---------------------------------------------------------------------------------------------
 
 // Some links between brokers, each in one direction.
@@ -239,6 +267,12 @@ Task<void> Nemesis::cut_links() {
 }
 
 Task<void> Nemesis::slow_links() {
+  slow_down_links();
+  co_await sleep(5s);
+  network().heal_slow_links();
+}
+
+void Nemesis::slow_down_links() {
   for (const auto& from : parts_.cluster.brokers()) {
     for (const auto& to : parts_.cluster.brokers()) {
       if (from != to && random().one_in(3)) {
@@ -246,8 +280,6 @@ Task<void> Nemesis::slow_links() {
       }
     }
   }
-  co_await sleep(5s);
-  network().heal_slow_links();
 }
 
 // One broker hears nobody, or nobody hears it, or both; clients and the coordination service, each or not.

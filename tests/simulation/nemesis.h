@@ -56,6 +56,7 @@ class Nemesis {
   Task<void> power_cut_everywhere();
   Task<void> wiped_disk();
   Task<void> wiped_while_joining();
+  Task<void> ended_while_joining();
   Task<void> io_errors();
   Task<void> full_disk();
   Task<void> slow_disk();
@@ -71,6 +72,7 @@ class Nemesis {
   // Long enough for every session that is about to end.
   Task<void> calm();
   Task<void> wait_until_out_of_sync(BrokerId id);
+  void slow_down_links();
   Task<void> slow_disks_everywhere();
   // A broker that comes back at once is there again before the controller has heard that it was gone.
   Task<void> start_at_once(SimulatedBroker& broker);

@@ -8,6 +8,7 @@
 #include "foundation/log.h"
 #include "platform/simulated/simulated_world.h"
 #include "simulation/broker_watch.h"
+#include "simulation/coordinator_watch.h"
 #include "simulation/fault_plan.h"
 #include "simulation/history.h"
 #include "simulation/nemesis.h"
@@ -38,6 +39,7 @@ class Run {
         workload_(harness_->seams(), cluster_.addresses(), plan_, history_),
         atlas_(cluster_, store_),
         brokers_(cluster_, store_, atlas_, history_),
+        coordinators_(cluster_),
         nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {}
 
   RunResult run() {
@@ -57,10 +59,11 @@ class Run {
                      .group_assignments = workload_.groups().assignments(),
                      .group_commits = workload_.groups().commits(),
                      .group_conversions = workload_.groups().conversions(),
+                     .coordinators_compared = coordinators_.compared(),
                      .problem = history_.violation()};
     for (const std::optional<std::string>* other : std::initializer_list<const std::optional<std::string>*>{
-             &store_.violation(), &brokers_.violation(), &workload_.problem(), &workload_.groups().violation(),
-             &nemesis_.problem(), &problem_}) {
+             &store_.violation(), &brokers_.violation(), &coordinators_.violation(), &workload_.problem(),
+             &workload_.groups().violation(), &nemesis_.problem(), &problem_}) {
       if (!result.problem) result.problem = *other;
     }
     return result;
@@ -86,7 +89,8 @@ class Run {
 
   Task<void> watch() {
     while (!stopping_) {
-      co_await brokers_.look();
+      if (!cluster_.is_alone()) co_await brokers_.look();
+      co_await coordinators_.look();
       co_await sleep(kLooks);
     }
   }
@@ -103,7 +107,7 @@ class Run {
       for (int i = 0; i < plan_.group_members; ++i) clients.spawn(workload_.be_in_a_group(i));
       for (int i = 0; i < plan_.consumer_members; ++i) clients.spawn(workload_.be_in_a_consumer_group(i));
       for (int i = 0; i < plan_.mixed_members; ++i) clients.spawn(workload_.be_in_a_mixed_group(i));
-      if (!cluster_.is_alone()) clients.spawn(watch());
+      clients.spawn(watch());
       co_await nemesis_.run();
       workload_.stop();
       stopping_ = true;
@@ -118,6 +122,7 @@ class Run {
     co_await workload_.check_liveness();
     co_await workload_.read_everything();
     co_await workload_.check_groups();
+    co_await coordinators_.look_anew();
     if (!cluster_.is_alone()) {
       co_await brokers_.look();
       co_await brokers_.compare_replicas();
@@ -137,6 +142,7 @@ class Run {
   StoreWatch store_;
   FaultAtlas atlas_;
   BrokerWatch brokers_;
+  CoordinatorWatch coordinators_;
   Nemesis nemesis_;
   uint64_t seen_revision_ = 0;  // of the coordination service
   bool stopping_ = false;

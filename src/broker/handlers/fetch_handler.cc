@@ -173,6 +173,7 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
     co_return co_await fetch_without_session(services, context, terms, request);
   }
   services.fetch_sessions.used(*session, session->core().partitions());
+  if (terms.replica) session->news().fetched_by(terms.replica->id, services.clock.now());
   request = {};  // the session knows what was in it
   co_return co_await fetch_due(services, context, terms, *session);
 }

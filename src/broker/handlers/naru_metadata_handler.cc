@@ -28,7 +28,8 @@ Task<Response> handle_naru_metadata(const BrokerServices& services, const Reques
     response.error_code = ErrorCode::inconsistent_cluster_id;
     co_return encode_reply(context, response);
   }
-  services.contact.heard(services.clock.now());
+  // Somebody who asks a controller that was left behind is left behind himself.
+  if (services.controller.has_contact()) services.contact.heard(services.clock.now());
   const auto deadline = services.clock.now() + Milliseconds(std::clamp(request.max_wait_ms, 0, kLongestWaitMs));
   const auto answer = co_await services.controller.feed().poll({request.controller_epoch, request.number}, deadline,
                                                                context.connection->gone());
@@ -39,6 +40,7 @@ Task<Response> handle_naru_metadata(const BrokerServices& services, const Reques
   }
   response.controller_epoch = answer->position.controller_epoch;
   response.number = answer->position.number;
+  response.has_contact = services.controller.has_contact();
   response.full = answer->full;
   for (const MetadataKeyChange& change : answer->changes) {
     auto& told = response.changes.emplace_back();

@@ -1,0 +1,51 @@
+// Compares the groups that coordinators serve with what their logs say.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/task.h"
+#include "consumer_groups/group_coordinator.h"
+#include "coordinator_runtime/coordinator_shard.h"
+#include "simulation/simulated_cluster.h"
+
+namespace naru::simulation {
+
+// What a coordinator holds is a function of its log: the next one, which knows nothing else, goes on from there. So a
+// shard that serves, and waits for nothing that it has written, is equal to one that has applied its log to the end;
+// also to what is not committed, because that is its own, or was there before it began.
+class CoordinatorWatch {
+ public:
+  explicit CoordinatorWatch(SimulatedCluster& cluster) : cluster_(cluster) {}
+
+  // Reads what the logs have got since the last look. The comparison itself happens at one moment.
+  Task<void> look();
+  // Reads whole logs, as they are now: after compaction, perhaps.
+  Task<void> look_anew();
+
+  // Shards that were compared, each as often as it was.
+  uint64_t compared() const { return compared_; }
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  struct Replay {
+    Replay(const std::shared_ptr<CoordinatorShard>& of, Offset log_start) : shard(of), end(log_start) {}
+
+    std::weak_ptr<CoordinatorShard> shard;
+    GroupCoordinator state{GroupSettings{}};
+    Offset end;  // of what was applied
+  };
+
+  Task<void> look_at(std::shared_ptr<CoordinatorShard> shard, BrokerId broker);
+  Replay& replay_of(const std::shared_ptr<CoordinatorShard>& shard, BrokerId broker, Offset log_start);
+  void compare(const std::shared_ptr<CoordinatorShard>& shard, const Replay& replay, BrokerId broker);
+
+  SimulatedCluster& cluster_;
+  std::map<std::pair<BrokerId, PartitionIndex>, std::unique_ptr<Replay>> replays_;
+  uint64_t compared_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace naru::simulation
