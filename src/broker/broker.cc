@@ -23,8 +23,10 @@
 #include "broker/transaction_link.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
+#include "cluster_control/turnstile.h"
 #include "coordination_store/open_store.h"
 #include "foundation/log.h"
+#include "foundation/shared_cell.h"
 #include "log_storage/producer_accounting.h"
 #include "network/connection_server.h"
 #include "observability/memory_budget.h"
@@ -157,6 +159,8 @@ struct Broker::Parts {
   ClusterContact contact{2 * config.coordination_session_timeout + kContactMargin, seams.clock.now()};
   std::unique_ptr<CoordinationStore> store;
   MetadataPublisher metadata;
+  SharedCell<const MetadataImage> role_image{std::make_shared<const MetadataImage>()};  // the newest that gave roles
+  Turnstile coordinator_turns{0};
   std::unique_ptr<ControllerShell> controller;
   std::unique_ptr<ClusterMembership> cluster;
   std::unique_ptr<PartitionKeeper> keeper;
@@ -170,6 +174,8 @@ struct Broker::Parts {
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
   GaugeCallback connections_gauge;
+  std::mutex background_mutex;
+  bool stopping = false;  // nothing new begins in the background
   TaskGroup background;
   std::vector<Door> doors;
   FolderFacts folders;
@@ -181,7 +187,9 @@ struct Broker::Parts {
   uint64_t newest_connection();
   Task<Status> start_controller();
   Status open_doors();
+  Task<void> take_roles(MetadataImagePtr image);
   Task<void> follow_metadata(MetadataImagePtr image);
+  Task<void> tell_coordinators();
   void obey_config();
   Task<void> confirm_deletions(std::vector<Uuid> topics);
 };
@@ -224,13 +232,17 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 
 Task<Status> Broker::start_parts(Parts& parts) {
   NARU_CO_TRY(co_await parts.open_storage());
+  co_await to_loop(parts.seams.scheduler);
+  // Before others hear of this broker and send clients to it. They wait until it knows what to answer.
+  NARU_CO_TRY(parts.open_doors());
   NARU_CO_TRY(co_await parts.start_controller());
   co_await parts.groups.start();
   co_await parts.transactions->start();
   co_await to_loop(parts.seams.scheduler);
   parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
   parts.maintenance->start();
-  co_return parts.open_doors();
+  parts.server->serve();
+  co_return Status();
 }
 
 Task<Status> Broker::Parts::open_storage() {
@@ -252,6 +264,7 @@ Task<Status> Broker::Parts::open_storage() {
                                                                          .config = config,
                                                                          .controller = *controller,
                                                                          .metadata = metadata,
+                                                                         .role_image = role_image,
                                                                          .hosted = hosted,
                                                                          .metrics = metrics,
                                                                          .contact = contact});
@@ -260,7 +273,8 @@ Task<Status> Broker::Parts::open_storage() {
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
-                                             std::move(directories), producers, cluster->isr_proposals(), contact);
+                                             std::move(directories), producers, cluster->isr_proposals(), contact,
+                                             cluster->offline_logs());
   co_return co_await keeper->list_folders();
 }
 
@@ -317,7 +331,9 @@ OpenStore Broker::Parts::reopen_store() {
 }
 
 Task<Status> Broker::Parts::start_controller() {
+  metadata.subscribe_promptly([this](MetadataImagePtr image) { return take_roles(std::move(image)); });
   metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
+  metadata.subscribe([this](const MetadataImagePtr&) { return tell_coordinators(); });
   const bool in_cluster = open_store || config.coordination.service != CoordinationService::embedded;
   NARU_CO_TRY_ASSIGN(auto listeners, advertised_listeners(config, in_cluster));
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
@@ -328,19 +344,34 @@ Task<Status> Broker::Parts::start_controller() {
                                           .directory_ids = folders.ids,
                                           .cluster_id = folders.cluster_id}));
   NARU_CO_TRY(co_await cluster->join());
+  co_await metadata.take_effect();  // the logs are open
   NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
   co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
 }
 
-Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+// What an election is about: waits for no disk.
+Task<void> Broker::Parts::take_roles(MetadataImagePtr image) {
   if (live_config.follow(*image)) obey_config();
-  std::vector<Uuid> deleted = co_await keeper->follow(image, cluster->may_take_roles(*image));
-  cluster->follow(image);
-  co_await groups.follow(image);
-  co_await transactions->follow(std::move(image));
-  // The controller is waiting for us, so it cannot be told here.
-  if (!deleted.empty()) background.spawn(confirm_deletions(std::move(deleted)));
+  co_await keeper->take_roles(image, cluster->may_take_roles(*image));
+  role_image.store(image);
+  cluster->follow();
+}
+
+Task<void> Broker::Parts::tell_coordinators() {
+  const auto turn = co_await coordinator_turns.enter_always();
+  co_await groups.follow(role_image.load());
+  co_await transactions->follow(role_image.load());
+}
+
+Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
+  std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  // Of partitions that were opened, fetchers and coordinators do not know yet.
+  cluster->follow();
+  co_await tell_coordinators();
+  const std::scoped_lock lock(background_mutex);
+  // Whoever waits for the change must not wait for the controller.
+  if (!deleted.empty() && !stopping) background.spawn(confirm_deletions(std::move(deleted)));
 }
 
 // What is not looked up at every use is told here.
@@ -353,6 +384,7 @@ void Broker::Parts::obey_config() {
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
+  co_await to_loop(seams.scheduler);  // out of the lock
   const size_t count = topics.size();
   const Status confirmed = co_await cluster->controller().confirm_deletions(std::move(topics));
   if (confirmed.ok()) co_return;
@@ -394,6 +426,7 @@ Status Broker::Parts::open_doors() {
                                                 connection_settings(config), server_limits(config));
   }
   obey_config();
+  server->hold_back();
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });
   for (const ListenerConfig& listener : config.listeners) {
@@ -409,7 +442,7 @@ Status Broker::Parts::open_doors() {
 }
 
 std::optional<std::string> Broker::unhealthy_reason() const {
-  const size_t offline = parts_->hosted.offline_count();
+  const size_t offline = parts_->hosted.offline().size();
   if (offline > 0) return fmt::format("{} partitions are offline; the log says why", offline);
   return std::nullopt;
 }
@@ -431,7 +464,12 @@ Task<Status> Broker::stop() {
   if (parts.transactions) co_await parts.transactions->stop_sending();
   co_await parts.marker_writer.stop();
   if (parts.controller) co_await parts.controller->stop();
+  {
+    const std::scoped_lock lock(parts.background_mutex);
+    parts.stopping = true;
+  }
   co_await parts.background.join();
+  co_await parts.metadata.stop();
   if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;
   if (parts.keeper) closed = co_await parts.keeper->close();

@@ -10,6 +10,7 @@ namespace {
 constexpr Duration kJoinPatience = 60s;
 constexpr Duration kHandOverPatience = 10s;
 constexpr Duration kHandOverLook = 20ms;
+constexpr Duration kOfficePatience = 2s;  // all brokers may be about to stop
 
 }  // namespace
 
@@ -25,7 +26,15 @@ ClusterMembership::ClusterMembership(Parts parts)
                 [&hosted = parts.hosted](const Uuid& topic_id, PartitionIndex index) {
                   return hosted.find(topic_id, index).partition;
                 }),
-      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact) {}
+      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact),
+      offline_logs_(
+          {.seams = parts.seams,
+           .self = parts.config.node_id,
+           .hosted = parts.hosted,
+           .metadata = parts.metadata,
+           .has_roles = [this](const MetadataImage& image) { return may_take_roles(image); },
+           .broker_epoch = [this] { return parts_.controller.broker_epoch(); },
+           .report = [this](PartitionIds logs) { return controller_.report_offline_logs(std::move(logs)); }}) {}
 
 bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
   const BrokerId self = parts_.config.node_id;
@@ -35,6 +44,7 @@ bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
 
 Task<Status> ClusterMembership::join() {
   poller_.start();
+  offline_logs_.start();
   background_.spawn(check_followers_from_time_to_time());
   const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience,
                                                         [waiter = joined_] { waiter->wake(); });
@@ -49,12 +59,14 @@ Task<Status> ClusterMembership::join() {
       controller->id, controller->address.to_string());
 }
 
-void ClusterMembership::follow(MetadataImagePtr image) {
-  if (!may_take_roles(*image)) return;
+void ClusterMembership::follow() {
   {
     const std::scoped_lock lock(mutex_);
-    if (!stopped_) fetchers_.follow(followed_.update(std::move(image)));
+    const MetadataImagePtr image = parts_.role_image.load();  // inside, so that it never goes back
+    if (!may_take_roles(*image)) return;
+    if (!stopped_) fetchers_.follow(followed_.update(image));
   }
+  offline_logs_.follow_metadata();
   has_roles_.store(true);
   joined_->wake();
 }
@@ -91,6 +103,7 @@ Task<void> ClusterMembership::hand_over() {
     co_return;
   }
   co_await wait_until_nothing_is_led(deadline);
+  if (controller_.is_here()) co_await pass_office_on();
 }
 
 // The controller has decided; this broker has to hear of it.
@@ -98,6 +111,22 @@ Task<void> ClusterMembership::wait_until_nothing_is_led(MonotonicTime deadline) 
   while (led_with_others() > 0 && parts_.seams.clock.now() < deadline) {
     ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
   }
+}
+
+// While this broker closes its logs, which may take long, the cluster has a controller. The next one has to know that
+// this broker is stopping, or it would be in sync again.
+Task<void> ClusterMembership::pass_office_on() {
+  if (parts_.metadata.current()->brokers().size() <= 1) co_return;
+  const MonotonicTime deadline = parts_.seams.clock.now() + kOfficePatience;
+  co_await parts_.controller.resign();
+  Status told(ErrorCode::not_controller, "nobody has taken the office");
+  while (!told.ok() && parts_.seams.clock.now() < deadline) {
+    ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
+    if (!controller_.elsewhere()) continue;
+    const auto still_led = co_await controller_.announce_stop();
+    told = still_led ? Status() : still_led.error();
+  }
+  if (!told.ok()) log_warn("broker", "the next controller does not know that this broker stops: {}", told.to_string());
 }
 
 Task<void> ClusterMembership::stop() {
@@ -111,6 +140,7 @@ Task<void> ClusterMembership::stop() {
   co_await peers_.stop();
   co_await poller_.stop();
   co_await isr_sender_.stop();
+  co_await offline_logs_.stop();
 }
 
 }  // namespace naru

@@ -14,11 +14,13 @@
 #include "broker/hosted_partitions.h"
 #include "broker/isr_sender.h"
 #include "broker/metadata_poller.h"
+#include "broker/offline_log_reporter.h"
 #include "broker/peers.h"
 #include "broker/replica_fetchers.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "configuration/broker_config.h"
+#include "foundation/shared_cell.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
 
@@ -32,6 +34,7 @@ class ClusterMembership {
     const BrokerConfig& config;
     ControllerShell& controller;
     MetadataPublisher& metadata;
+    const SharedCell<const MetadataImage>& role_image;  // the newest one as which partitions lead and follow
     const HostedPartitions& hosted;
     MetricsRegistry& metrics;
     ClusterContact& contact;
@@ -41,16 +44,18 @@ class ClusterMembership {
   ControllerLink& controller() { return controller_; }
   Peers& peers() { return peers_; }
   IsrProposals& isr_proposals() { return isr_sender_; }
+  OfflineLogObserver& offline_logs() { return offline_logs_; }
 
   // Whether this broker may lead and follow as the image says: not before the controller has acted on its registration,
   // because an earlier life of it may be what the image means.
   bool may_take_roles(const MetadataImage& image) const;
-  // Follows where others lead. After the partitions have their roles.
-  void follow(MetadataImagePtr image);
+  // Follows where others lead, as the newest roles say. After the partitions have them, and after some were opened.
+  void follow();
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
   Task<Status> join();
-  // Before anything is stopped: others take over what this broker leads, as far as there are others.
+  // Before anything is stopped: others take over what this broker leads, and the controller's office, as far as there
+  // are others.
   Task<void> hand_over();
   // Before the controller of this process is stopped.
   Task<void> stop();
@@ -58,6 +63,7 @@ class ClusterMembership {
  private:
   Task<void> check_followers_from_time_to_time();
   Task<void> wait_until_nothing_is_led(MonotonicTime deadline);
+  Task<void> pass_office_on();
   size_t led_with_others() const;
 
   Parts parts_;
@@ -69,6 +75,7 @@ class ClusterMembership {
   ReplicaFetchers fetchers_;  // not after stopped_
   FollowedPartitions followed_;
   MetadataPoller poller_;
+  OfflineLogReporter offline_logs_;
   std::atomic<bool> has_roles_{false};
   const std::shared_ptr<Wakeup> joined_ = std::make_shared<Wakeup>();  // has roles, or it was too late
   TaskGroup background_;

@@ -13,6 +13,8 @@
 #include "kafka_protocol/messages/naru_broker_stopping_response.h"
 #include "kafka_protocol/messages/naru_missing_topics_request.h"
 #include "kafka_protocol/messages/naru_missing_topics_response.h"
+#include "kafka_protocol/messages/naru_offline_logs_request.h"
+#include "kafka_protocol/messages/naru_offline_logs_response.h"
 #include "kafka_protocol/messages/naru_topics_removed_request.h"
 #include "kafka_protocol/messages/naru_topics_removed_response.h"
 
@@ -147,6 +149,19 @@ Task<Result<std::vector<AlterPartitionResult>>> ControllerLink::alter_partitions
   if (!response) co_return failure(response.error());
   if (response->error_code != ErrorCode::none) co_return failure(Status(response->error_code));
   co_return alter_results(changes, *response);
+}
+
+Task<Status> ControllerLink::report_offline_logs(PartitionIds partitions) {
+  if (is_here()) co_return co_await controller_.report_offline_logs(self_, broker_epoch(), std::move(partitions));
+  kafka::NaruOfflineLogsRequest request;
+  for (const auto& [topic_id, index] : partitions) {
+    if (request.topics.empty() || request.topics.back().topic_id != topic_id) {
+      request.topics.push_back({.topic_id = topic_id});
+    }
+    request.topics.back().partitions.push_back(index);
+  }
+  const auto response = co_await call<kafka::NaruOfflineLogsResponse>(std::move(request));
+  co_return response ? Status(response->error_code) : response.error();
 }
 
 Task<Result<int32_t>> ControllerLink::announce_stop() {

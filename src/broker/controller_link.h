@@ -37,6 +37,8 @@ class ControllerLink {
   Task<Status> confirm_deletions(std::vector<Uuid> topic_ids);
   // Results in the order of the changes.
   Task<Result<std::vector<AlterPartitionResult>>> alter_partitions(std::vector<IsrChange> changes);
+  // All partitions whose logs cannot be used here.
+  Task<Status> report_offline_logs(PartitionIds partitions);
   // This broker is going to stop: leaders move elsewhere. How many partitions nobody else can lead.
   Task<Result<int32_t>> announce_stop();
 

@@ -90,21 +90,14 @@ void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, C
 Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (!started_ || stopped_) co_return;
-  const bool topics_changed = take_topics(*image);
+  const TopicNews news = topic_news(*followed_, *image);
+  // Before the shards are told: one that is being loaded takes what it finds when that is done.
+  if (news.others) topics_.store(subscribable_topics(*image));
   co_await serve_led_partitions(runtime_, *image, hosted_, config_.node_id);
-  tell_deleted_topics(*image);
-  if (topics_changed) tell_topics();
+  if (!news.gone.empty()) tell_deleted_topics(news.gone);
+  if (news.others) tell_topics();
   if (image->group_configs() != followed_->group_configs()) tell_settings(*image);
   followed_ = std::move(image);
-}
-
-// Before the shards are told: one that is being loaded takes what it finds when that is done.
-bool GroupCoordinators::take_topics(const MetadataImage& image) {
-  if (image.find_topic(kOffsetsTopic) == nullptr) return false;  // nobody to tell
-  SharedTopics topics = subscribable_topics(image);
-  if (std::ranges::equal(topics->by_name(), topics_.load()->by_name())) return false;
-  topics_.store(std::move(topics));
-  return true;
 }
 
 void GroupCoordinators::tell_topics() {
@@ -130,12 +123,7 @@ void GroupCoordinators::tell_shards(const News& news) {
   }
 }
 
-void GroupCoordinators::tell_deleted_topics(const MetadataImage& image) {
-  std::vector<FormerTopic> gone;
-  for (const TopicMetadataPtr& topic : followed_->topics()) {
-    if (image.find_topic(topic->id) == nullptr) gone.push_back({topic->name, topic->id});
-  }
-  if (gone.empty()) return;
+void GroupCoordinators::tell_deleted_topics(const std::vector<FormerTopic>& gone) {
   // A shard that is being loaded looks for topics that are gone when that is done.
   tell_shards([gone](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
     groups.topics_deleted(gone, time, outcome);

@@ -66,8 +66,7 @@ class GroupCoordinators final : private StateShardFactory {
   // To every shard that is not being loaded, in its strand.
   using News = std::function<void(GroupCoordinator&, const CoordinatorTime&, CoordinatorOutcome&)>;
   void tell_shards(const News& news);
-  void tell_deleted_topics(const MetadataImage& image);
-  bool take_topics(const MetadataImage& image);
+  void tell_deleted_topics(const std::vector<FormerTopic>& gone);
   void tell_topics();
   void tell_settings(const MetadataImage& image);
   Task<void> expire_offsets_from_time_to_time();

@@ -43,6 +43,19 @@ SharedTopics subscribable_topics(const MetadataImage& image) {
   return std::make_shared<const SubscribableTopics>(image.cluster().generation, std::move(topics));
 }
 
+TopicNews topic_news(const MetadataImage& before, const MetadataImage& now) {
+  TopicNews news;
+  for (const TopicMetadataPtr& topic : now.topics_changed_since(before)) {
+    const TopicMetadata* known = before.find_topic(topic->id);
+    if (known == nullptr || known->partition_count() != topic->partition_count()) news.others = true;
+  }
+  for (const TopicMetadataPtr& topic : before.topics_changed_since(now)) {
+    if (now.find_topic(topic->id) == nullptr) news.gone.push_back({topic->name, topic->id});
+  }
+  news.others |= !news.gone.empty();
+  return news;
+}
+
 GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& image) {
   GroupSettings settings{.initial_rebalance_delay = config.initial_rebalance_delay,
                          .session_timeout_min = config.min_session_timeout,

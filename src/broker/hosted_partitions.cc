@@ -71,15 +71,16 @@ void HostedPartitions::set_config(const Uuid& topic_id, const std::shared_ptr<co
   for (const auto& partition : changed) partition->set_config(*config);
 }
 
-size_t HostedPartitions::offline_count() const {
+std::set<std::pair<Uuid, PartitionIndex>> HostedPartitions::offline() const {
   const std::scoped_lock lock(mutex_);
-  size_t count = 0;
+  std::set<std::pair<Uuid, PartitionIndex>> offline;
   for (const auto& [id, topic] : by_id_) {
-    for (const auto& hosted : topic.partitions) {
-      if (hosted && (!*hosted || hosted->partition->offline())) ++count;
+    for (size_t i = 0; i < topic.partitions.size(); ++i) {
+      const auto& hosted = topic.partitions[i];
+      if (hosted && (!*hosted || hosted->partition->offline())) offline.emplace(id, static_cast<int32_t>(i));
     }
   }
-  return count;
+  return offline;
 }
 
 Status HostedPartitions::why_unmade(const Uuid& topic_id) const {

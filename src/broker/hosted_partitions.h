@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "configuration/topic_config.h"
@@ -42,7 +44,7 @@ class HostedPartitions {
   void set_config(const Uuid& topic_id, const std::shared_ptr<const TopicConfig>& config);
 
   // Those that belong here and are not served, because their log could not be opened or went offline.
-  size_t offline_count() const;
+  std::set<std::pair<Uuid, PartitionIndex>> offline() const;
   // Why a new partition of this topic could not be made here; ok when all could.
   Status why_unmade(const Uuid& topic_id) const;
   // Those that are served.

@@ -61,7 +61,7 @@ Task<Status> MetadataPoller::poll(const Peer& controller) {
     follower_.forget_position();
     co_return taken.error();
   }
-  if (*taken) co_await metadata_.publish(follower_.image());
+  if (*taken) co_await metadata_.show(follower_.image());
   if (response->has_contact) contact_.heard(seams_.clock.now());
   co_return Status();
 }

@@ -1,6 +1,7 @@
 #include "broker/partition_keeper.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "broker/in_lanes.h"
@@ -31,7 +32,7 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
                                  MetricsRegistry& metrics, OpenFiles& open_files, UnsyncedLogs& unsynced_logs,
                                  HostedPartitions& hosted, std::vector<std::unique_ptr<LogDirectory>> directories,
                                  const ProducerRules& producers, IsrProposals& isr_proposals,
-                                 const ClusterContact& contact)
+                                 const ClusterContact& contact, OfflineLogObserver& offline_logs)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
@@ -42,7 +43,8 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       unsynced_logs_(unsynced_logs),
       producers_(producers),
       isr_proposals_(isr_proposals),
-      contact_(contact) {}
+      contact_(contact),
+      offline_logs_(offline_logs) {}
 
 Task<Status> PartitionKeeper::list_folders() {
   return on_worker(seams_.scheduler, [this]() -> Status {
@@ -67,7 +69,26 @@ Task<Status> PartitionKeeper::bind_cluster(Uuid cluster_id) {
   });
 }
 
-Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image, bool may_take_roles) {
+Task<void> PartitionKeeper::take_roles(MetadataImagePtr image, bool may_take_roles) {
+  const auto turn = co_await role_turns_.enter_always();
+  auto config = live_config_.current();
+  const bool other_config = role_config_ != config;
+  role_config_ = std::move(config);
+  const auto changed = image->topics_changed_since(*role_image_);
+  const std::span<const TopicMetadataPtr> all = image->topics();
+  for (const TopicMetadataPtr& topic : other_config ? all : std::span(changed)) configure(*topic);
+  if (may_take_roles) {
+    for (const TopicMetadataPtr& topic : has_roles_ ? std::span(changed) : all) assign(*topic);
+  }
+  has_roles_ = may_take_roles;
+  role_image_ = std::move(image);
+}
+
+void PartitionKeeper::configure(const TopicMetadata& topic) {
+  hosted_.set_config(topic.id, std::make_shared<const TopicConfig>(resolve_topic_config(*role_config_, topic.configs)));
+}
+
+Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
   std::vector<Uuid> deleted;
   // Deletions first: a topic that was deleted and made again needs its name back.
   for (const auto& [id, topic] : image->deleted_topics()) {
@@ -81,19 +102,16 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image, bool may
       deletion_problems_.insert_or_assign(id, status);
     }
   }
-  const auto topics = to_be_followed(*image);
-  co_await open_missing(topics);
-  for (const TopicMetadataPtr& topic : topics) {
-    hosted_.set_config(topic->id,
-                       std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs)));
+  const std::set<Uuid> opened = co_await open_missing(to_be_followed(*image));
+  {
+    const auto turn = co_await role_turns_.enter_always();
+    for (const Uuid& id : opened) {
+      const TopicMetadata* topic = role_image_->find_topic(id);
+      if (topic == nullptr) continue;
+      configure(*topic);
+      if (has_roles_) assign(*topic);
+    }
   }
-  if (may_take_roles) {
-    const bool for_the_first_time = !has_roles_;
-    const std::span<const TopicMetadataPtr> changed(topics);
-    const std::span<const TopicMetadataPtr> with_roles = for_the_first_time ? image->topics() : changed;
-    for (const TopicMetadataPtr& topic : with_roles) assign(*topic);
-  }
-  has_roles_ = may_take_roles;
   if (!std::exchange(strays_mentioned_, true)) warn_of_strays(*image);
   followed_ = std::move(image);
   co_return deleted;
@@ -144,7 +162,8 @@ Status PartitionKeeper::deletion_problem(const Uuid& topic_id) const {
   return found == deletion_problems_.end() ? Status() : found->second;
 }
 
-Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& topics) {
+Task<std::set<Uuid>> PartitionKeeper::open_missing(std::vector<TopicMetadataPtr> topics) {
+  std::set<Uuid> opened;
   std::vector<Opening> openings;
   for (const TopicMetadataPtr& topic : topics) {
     std::shared_ptr<const TopicConfig> config;
@@ -157,10 +176,10 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
           {.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index}, .config = config});
     }
   }
-  if (openings.empty()) co_return;
+  if (openings.empty()) co_return opened;
   if (!bound_) {
     start_problem_ = look_for_lost(openings);
-    if (!start_problem_.ok()) co_return;
+    if (!start_problem_.ok()) co_return opened;
   }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return make_folder(openings[at]); });
   if (std::ranges::any_of(openings, &Opening::is_new)) {
@@ -175,6 +194,10 @@ Task<void> PartitionKeeper::open_missing(const std::vector<TopicMetadataPtr>& to
     }
   }
   co_await in_lanes(openings.size(), lanes(), [&](size_t at) { return open_partition(openings[at]); });
+  // Not one by one: of those that are tried again, some would seem to be well in between.
+  if (any_offline_) offline_logs_.offline_logs_changed();
+  for (const Opening& opening : openings) opened.insert(opening.identity.topic_id);
+  co_return opened;
 }
 
 // When a broker starts, all partitions have folders but those whose creation was interrupted.
@@ -257,7 +280,8 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
                                    .unsynced_logs = unsynced_logs_,
                                    .isr_proposals = &isr_proposals_,
                                    .replica_lag_time_max = config_.replication.lag_time_max,
-                                   .contact = &contact_};
+                                   .contact = &contact_,
+                                   .offline_logs = &offline_logs_};
   auto partition =
       std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
@@ -269,6 +293,7 @@ void PartitionKeeper::report_offline(Opening& opening, const Status& problem, bo
   hosted_.add(opening.identity, {.config = opening.config,
                                  .offline_reason = Status(ErrorCode::log_offline, problem.message()),
                                  .unmade = unmade});
+  any_offline_ = true;
   if (!unmade) return;
   const std::scoped_lock lock(unmade_mutex_);
   unmade_.emplace(opening.identity.topic_id, opening.identity.index);

@@ -15,6 +15,7 @@
 #include "broker/live_config.h"
 #include "broker/partition_folders.h"
 #include "cluster_control/metadata_image.h"
+#include "cluster_control/turnstile.h"
 #include "commit_journal/folder_journals.h"
 #include "configuration/broker_config.h"
 #include "log_storage/log_directory.h"
@@ -25,13 +26,14 @@
 
 namespace naru {
 
-// One call at a time, on any thread: the publisher of the metadata sees to that, and close() comes after the last.
+// One call at a time, on any thread, but for take_roles() beside follow(): the publisher of the metadata sees to that,
+// and close() comes after the last.
 class PartitionKeeper {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
                   OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
                   std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers,
-                  IsrProposals& isr_proposals, const ClusterContact& contact);
+                  IsrProposals& isr_proposals, const ClusterContact& contact, OfflineLogObserver& offline_logs);
 
   // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
@@ -40,12 +42,16 @@ class PartitionKeeper {
   // Writes the cluster's id into the data folders, or refuses those of another cluster.
   Task<Status> bind_cluster(Uuid cluster_id);
 
-  // Returns when everything that `image` says is true here. A log that cannot be opened is reported, kept as it is, and
-  // answered with its error; it does not keep the others from being served.
-  // The result: topics whose recorded deletion is done on this broker.
+  // Partitions that are here lead and follow as the image says, with the configuration that it says. Waits for no disk.
+  // `may_take_roles`: if not, they stay what they are.
   // Costs what has changed since the image before, not what is there.
-  // `may_take_roles`: whether partitions lead and follow as the image says; if not, they stay what they are.
-  Task<std::vector<Uuid>> follow(MetadataImagePtr image, bool may_take_roles);
+  Task<void> take_roles(MetadataImagePtr image, bool may_take_roles);
+
+  // Returns when everything that `image` says is true here; roles are those of the newest image. A log that cannot be
+  // opened is reported, kept as it is, and answered with its error; it does not keep the others from being served. The
+  // result: topics whose recorded deletion is done on this broker. Costs what has changed since the image before, not
+  // what is there.
+  Task<std::vector<Uuid>> follow(MetadataImagePtr image);
 
   // After the first follow(): partitions that are known and nowhere to be found, while a data folder is new. Its disk
   // may just not be mounted, and partitions that begin empty would hide that.
@@ -69,10 +75,12 @@ class PartitionKeeper {
     Status problem;       // with creating it
   };
 
-  Task<void> open_missing(const std::vector<TopicMetadataPtr>& topics);
+  // The topics of those that were opened.
+  Task<std::set<Uuid>> open_missing(std::vector<TopicMetadataPtr> topics);
   Status look_for_lost(const std::vector<Opening>& openings) const;
   // Topics whose partitions or configuration may have to be touched.
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
+  void configure(const TopicMetadata& topic);
   void assign(const TopicMetadata& topic);
   void forget_unmade();
   Task<void> make_folder(Opening& opening);
@@ -101,17 +109,24 @@ class PartitionKeeper {
   const ProducerRules producers_;
   IsrProposals& isr_proposals_;
   const ClusterContact& contact_;
+  OfflineLogObserver& offline_logs_;
 
   PartitionFolders folders_{directories_, journals_};
   std::mutex unmade_mutex_;
-  std::set<PartitionKey> unmade_;  // new, and could not be made; tried again with every image
+  std::set<PartitionKey> unmade_;         // new, and could not be made; tried again with every image
+  std::atomic<bool> any_offline_{false};  // some could not be opened, now or earlier
   mutable std::mutex problems_mutex_;
   std::map<Uuid, Status> deletion_problems_;
+
+  // As of the last take_roles(); whoever has the turn reads and writes them.
+  Turnstile role_turns_{0};
+  MetadataImagePtr role_image_ = std::make_shared<const MetadataImage>();
+  std::shared_ptr<const BrokerConfig> role_config_;
+  bool has_roles_ = false;
 
   // As of the last follow().
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
   std::shared_ptr<const BrokerConfig> followed_config_;
-  bool has_roles_ = false;
   bool strays_mentioned_ = false;
   bool bound_ = false;  // bind_cluster() was there, so the broker has started
   Status start_problem_;

@@ -58,6 +58,7 @@ void ReplicaFetcher::stop() {
   stopped_ = true;
   urgent_ = true;
   wake(std::move(lock));
+  stop_source_.cancel();
 }
 
 void ReplicaFetcher::add_news(EntryPtr entry) {
@@ -70,7 +71,8 @@ void ReplicaFetcher::add_news(EntryPtr entry) {
 void ReplicaFetcher::wake(std::unique_lock<std::mutex> lock) {
   const std::shared_ptr<Wakeup> sleeper = sleeper_;
   // A fetch that waits at the leader cannot be called back, and the next one would stand in line behind it.
-  const auto cut_off = waits_at_leader_ && urgent_ ? connection_ : nullptr;
+  // Nobody wants an answer after the end.
+  const auto cut_off = stopped_ || (waits_at_leader_ && urgent_) ? connection_ : nullptr;
   if (cut_off) waits_at_leader_ = false;
   lock.unlock();
   if (sleeper) sleeper->wake();
@@ -111,7 +113,7 @@ Task<void> ReplicaFetcher::run([[maybe_unused]] Self self) {
     if (!std::exchange(reported, true)) {
       log_warn("replication", "cannot fetch from leader {}: {}", leader_.id, status.to_string());
     }
-    ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + pause, tasks_.token()));
+    ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + pause, stop_source_.token()));
     pause = std::min<Duration>(2 * pause, std::max<Duration>(parts_.config.fetch_backoff, kFirstPause));
   }
   co_await disconnect();
@@ -124,7 +126,8 @@ Task<Status> ReplicaFetcher::connect() {
   }
   client::ConnectionOptions options;
   options.client_id = fmt::format("broker-{}-fetcher", parts_.self);
-  auto opened = co_await client::BrokerConnection::open(parts_.seams, leader_.address, std::move(options));
+  auto opened =
+      co_await client::BrokerConnection::open(parts_.seams, leader_.address, std::move(options), stop_source_.token());
   if (!opened) co_return std::move(opened).error();
   const std::scoped_lock lock(mutex_);
   connection_ = std::move(*opened);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "async/task_group.h"
 #include "async/wakeup.h"
@@ -76,7 +77,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   void start();
   // What is new is fetched at once, also if a fetch waits at the leader.
   void change_partitions(const FollowChanges& changes);
-  // The coroutine ends soon.
+  // The coroutine ends soon, whatever the leader does: what it was asked is not waited for.
   void stop();
   // Records that the partition that is furthest behind lacks, of those that are committed; as of the last answers.
   int64_t max_lag();
@@ -93,7 +94,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
 
   void add_news(EntryPtr entry);
   void wake(std::unique_lock<std::mutex> lock);
-  Task<void> cut(std::shared_ptr<client::BrokerConnection> connection);
+  static Task<void> cut(std::shared_ptr<client::BrokerConnection> connection);
 
   Task<void> run(Self self);
   Task<Status> connect();
@@ -134,6 +135,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   std::shared_ptr<Wakeup> sleeper_;
   std::shared_ptr<client::BrokerConnection> connection_;
 
+  CancelSource stop_source_;         // cancelled when stopped_
   std::map<Key, EntryPtr> entries_;  // as of the last take_news()
   std::vector<EntryPtr> dirty_;      // have something to tell or to ask
   std::vector<EntryPtr> syncing_;    // hold something that is not durable, and the leader waits for that

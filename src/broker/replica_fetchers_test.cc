@@ -63,7 +63,7 @@ class FollowingBroker : public testing::Test {
     leader_broker.on(kafka::ApiKey::fetch, [this](const Request& request) { return serve(request); });
   }
   void TearDown() override {
-    world.run_task(fetchers.stop());
+    if (!stopped) world.run_task(fetchers.stop());
     for (auto* side : {&leader, &follower}) {
       for (const auto& [topic, partition] : side->partitions) {
         const auto close = [partition]() -> Task<void> {
@@ -103,6 +103,12 @@ class FollowingBroker : public testing::Test {
     led(number)->append({std::move(batch), std::move(*validated), Acks::all_in_sync}, group, 0);
     return group;
   }
+  Duration time_to_stop() {
+    const MonotonicTime begun = world.now();
+    stopped = true;
+    world.run_task(fetchers.stop());
+    return world.now() - begun;
+  }
   bool acknowledged(int number, Duration limit = 10s) {
     const auto group = produce(number);
     return world.run_until([&group] { return group->finished(); }, limit) && group->result(0).status.ok();
@@ -132,6 +138,10 @@ class FollowingBroker : public testing::Test {
     bool has_data = false;
     for (const auto& [topic, wanted] : session) has_data |= answer_partition(topic, wanted, response);
     if (hold_waiting && asked.max_wait_ms > 0 && !has_data) return std::nullopt;
+    if (hold_at_once && asked.max_wait_ms == 0) {
+      ++held_at_once;
+      return std::nullopt;
+    }
     return request.answer(response);
   }
   bool answer_partition(const Uuid& topic, const kafka::FetchRequest::FetchPartition& wanted,
@@ -186,7 +196,10 @@ class FollowingBroker : public testing::Test {
   int64_t follower_epoch = 55;
   bool forget_session = false;
   bool hold_waiting = false;
+  bool hold_at_once = false;  // fetches that do not ask to wait
+  int held_at_once = 0;
   bool damage_next = false;
+  bool stopped = false;
   ReplicationConfig config = make_broker_config({})->replication;
   std::vector<FollowedPartition> list;
   ReplicaFetchers fetchers{follower.seams(), config, BrokerId(2), [this] { return follower_epoch; }, follower.metrics};
@@ -318,6 +331,31 @@ TEST_F(FollowingBroker, WhatIsNotFollowedAnyMoreIsLeftAlone) {
   fetchers.follow({.changed = {}, .dropped = {{Uuid{9, 2}, PartitionIndex(0)}}});
   world.run_for(5s);
   EXPECT_FALSE(acknowledged(2, 3s));
+}
+
+TEST_F(FollowingBroker, TheEndDoesNotWaitForALeaderThatDoesNotAnswerAFetch) {
+  add_partition(1);
+  fetchers.follow({.changed = list, .dropped = {}});
+  ASSERT_TRUE(acknowledged(1));
+  follower.set_sync_time(20s);  // so that the next fetch does not wait at the leader
+  hold_at_once = true;
+  produce(1);
+  world.run_for(1s);
+  ASSERT_EQ(held_at_once, 1);
+  EXPECT_LT(time_to_stop(), 100ms);
+}
+
+TEST_F(FollowingBroker, TheEndDoesNotWaitForALeaderThatDoesNotSayWhatItUnderstands) {
+  add_partition(1);
+  int asked = 0;
+  leader_broker.on(kafka::ApiKey::api_versions, [&asked](const Request&) {
+    ++asked;
+    return std::nullopt;
+  });
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(1s);
+  ASSERT_EQ(asked, 1);
+  EXPECT_LT(time_to_stop(), 100ms);
 }
 
 }  // namespace

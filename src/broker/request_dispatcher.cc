@@ -69,6 +69,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::naru_broker_stopping, handle_naru_broker_stopping},
     HandlerRow{kafka::ApiKey::naru_topics_removed, handle_naru_topics_removed},
     HandlerRow{kafka::ApiKey::naru_missing_topics, handle_naru_missing_topics},
+    HandlerRow{kafka::ApiKey::naru_offline_logs, handle_naru_offline_logs},
     HandlerRow{kafka::ApiKey::naru_add_partitions_to_txn, handle_naru_add_partitions_to_txn},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),

@@ -21,12 +21,20 @@ bool refuses_version(BytesView answer) {
 }  // namespace
 
 Task<Result<std::shared_ptr<BrokerConnection>>> BrokerConnection::open(Seams seams, Endpoint address,
-                                                                       ConnectionOptions options) {
+                                                                       ConnectionOptions options,
+                                                                       CancelToken cancelled) {
   auto stream = co_await seams.transport.connect(address);
   if (!stream) co_return failure(ErrorCode::network_exception, "{}", stream.error().message());
   auto connection =
       std::make_shared<BrokerConnection>(seams, std::move(address), std::move(options), std::move(*stream));
   connection->stream_->start(connection.get());
+  const CancelCallback on_cancel(cancelled, [weak = std::weak_ptr(connection)] {
+    const auto to_close = weak.lock();
+    if (!to_close) return;
+    to_close->stream_->run_on_loop([weak] {
+      if (const auto self = weak.lock()) self->close();
+    });
+  });
   const Status negotiated = co_await connection->negotiate();
   if (!negotiated.ok()) {
     connection->close();

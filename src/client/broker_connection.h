@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "async/cancellation.h"
 #include "async/one_shot.h"
 #include "async/task.h"
 #include "client/api_versions.h"
@@ -31,8 +32,10 @@ struct ConnectionOptions {
 // and a message that names the broker, and its outcome is unknown. A broken connection stays broken: open a new one.
 class BrokerConnection final : public StreamObserver, public std::enable_shared_from_this<BrokerConnection> {
  public:
-  // Connects and learns the versions of the broker's APIs.
-  static Task<Result<std::shared_ptr<BrokerConnection>>> open(Seams seams, Endpoint address, ConnectionOptions options);
+  // Connects and learns the versions of the broker's APIs. Whoever cancels does not wait for a broker that does not
+  // answer; only for the network to say whether it can be reached.
+  static Task<Result<std::shared_ptr<BrokerConnection>>> open(Seams seams, Endpoint address, ConnectionOptions options,
+                                                              CancelToken cancelled = {});
 
   BrokerConnection(Seams seams, Endpoint address, ConnectionOptions options, std::unique_ptr<Stream> stream);
   ~BrokerConnection() override;

@@ -35,11 +35,11 @@ bool happened_already(const PartitionState& state, const IsrChange& change) {
 }  // namespace
 
 AlterPartitionsPlanner::AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes,
-                                               StoppingBrokers stopping)
+                                               BrokerReports reports)
     : PartitionPlanner(std::move(changes)),
       leader_(leader),
       broker_epoch_(broker_epoch),
-      stopping_(std::move(stopping)) {}
+      reports_(std::move(reports)) {}
 
 AlterPartitionResult AlterPartitionsPlanner::plan_item(const MetadataImage& image, const PartitionState* before,
                                                        IsrChange& change, PartitionEdits& edits) {
@@ -109,8 +109,10 @@ Status AlterPartitionsPlanner::check_members(const MetadataImage& image, const P
       return error(ErrorCode::ineligible_replica, "broker {} is not there with epoch {}", member.id,
                    member.broker_epoch);
     }
-    if (brokers_.of(member.id).stopping && !contains(before.isr, member.id)) {
-      return error(ErrorCode::ineligible_replica, "broker {} is stopping", member.id);
+    if (contains(before.isr, member.id)) continue;
+    const BrokerStanding joining = brokers_.of(member.id, before);
+    if (joining.stopping || !joining.registered) {
+      return error(ErrorCode::ineligible_replica, "broker {} is stopping, or its log is offline", member.id);
     }
   }
   return {};

@@ -35,15 +35,15 @@ using AlterPartitionResults = std::vector<AlterPartitionResult>;
 
 // The leader has to be the partition's, in its epochs: fenced_leader_epoch or invalid_update_version when it is behind,
 // not_controller when it is ahead, because then this controller is. The new ISR consists of replicas, the leader among
-// them, each registered with the epoch that is named and not stopping (ineligible_replica). A change that is in effect
+// them, each registered with the epoch that is named; a new one is not stopping, and its log is not offline
+// (ineligible_replica). A change that is in effect
 // already, because an answer was lost, is ok.
 class AlterPartitionsPlanner final : public PartitionPlanner<IsrChange, AlterPartitionResult> {
  public:
-  AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes,
-                         StoppingBrokers stopping);
+  AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes, BrokerReports reports);
 
  private:
-  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, stopping_); }
+  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, reports_); }
   AlterPartitionResult plan_item(const MetadataImage& image, const PartitionState* before, IsrChange& change,
                                  PartitionEdits& edits) override;
   AlterPartitionResult failed_item(const IsrChange& change, const Status& status) const override;
@@ -53,7 +53,7 @@ class AlterPartitionsPlanner final : public PartitionPlanner<IsrChange, AlterPar
 
   const BrokerId leader_;
   const int64_t broker_epoch_;
-  const StoppingBrokers stopping_;
+  const BrokerReports reports_;
   BrokerStandings brokers_;
 };
 

@@ -31,8 +31,8 @@ class AlterPartitionsTest : public testing::Test {
     for (const int32_t id : isr) wanted.isr.push_back({BrokerId(id), epoch(id)});
     return wanted;
   }
-  AlterPartitionResult alter(const IsrChange& wanted, int32_t leader = 0, const StoppingBrokers& stopping = {}) {
-    AlterPartitionsPlanner planner(BrokerId(leader), epoch(leader), {wanted}, stopping);
+  AlterPartitionResult alter(const IsrChange& wanted, int32_t leader = 0, const BrokerReports& reports = {}) {
+    AlterPartitionsPlanner planner(BrokerId(leader), epoch(leader), {wanted}, reports);
     bench_.run(planner);
     return planner.take_results().front();
   }
@@ -126,6 +126,16 @@ TEST_F(AlterPartitionsTest, AStoppingBrokerDoesNotJoinAndMayStay) {
   EXPECT_TRUE(alter(change({0, 1}), 0, stopping).status.ok());
   ASSERT_TRUE(alter(change({0})).status.ok());
   EXPECT_EQ(alter(change({0, 1}), 0, stopping).status.code(), ErrorCode::ineligible_replica);
+}
+
+TEST_F(AlterPartitionsTest, AReplicaWhoseLogIsOfflineDoesNotJoin) {
+  BrokerReports reports;
+  reports.offline[BrokerId(1)] =
+      std::make_shared<const OfflineLogs>(OfflineLogs{epoch(1), {{state().topic_id, state().index}}});
+  EXPECT_TRUE(alter(change({0, 1}), 0, reports).status.ok());
+  ASSERT_TRUE(alter(change({0})).status.ok());
+  EXPECT_EQ(alter(change({0, 1}), 0, reports).status.code(), ErrorCode::ineligible_replica);
+  EXPECT_TRUE(alter(change({0, 2}), 0, reports).status.ok());
 }
 
 TEST_F(AlterPartitionsTest, ManyChangesAreFewTransactions) {

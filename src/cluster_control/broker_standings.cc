@@ -17,13 +17,18 @@ DataLoss loss_of(const BrokerMetadata& broker, const KnownBroker& known) {
 
 }  // namespace
 
-BrokerStandings::BrokerStandings(const MetadataImage& image, const StoppingBrokers& stopping) {
+BrokerStandings::BrokerStandings(const MetadataImage& image, const BrokerReports& reports) {
   for (const auto& [id, broker] : image.brokers()) {
     BrokerStanding& standing = registered_[id];
     standing.registered = true;
-    const auto asked = stopping.find(id);
-    standing.stopping = asked != stopping.end() && asked->second == broker.epoch;
-    if (image.is_settled(id)) continue;
+    const auto asked = reports.stopping.find(id);
+    standing.stopping = asked != reports.stopping.end() && asked->second == broker.epoch;
+    if (image.is_settled(id)) {
+      // Only then: whoever counts as not there is not asked what it has lost, and that is forgotten with the settling.
+      const auto told = reports.offline.find(id);
+      if (told != reports.offline.end() && told->second->broker_epoch == broker.epoch) offline_.insert(*told);
+      continue;
+    }
     standing.returned = true;
     const auto found = image.known_brokers().find(id);
     const KnownBroker known = found == image.known_brokers().end() ? KnownBroker() : found->second;
@@ -41,6 +46,13 @@ BrokerStandings BrokerStandings::settled_only() const {
 BrokerStanding BrokerStandings::of(BrokerId id) const {
   const auto found = registered_.find(id);
   return found == registered_.end() ? BrokerStanding{} : found->second;
+}
+
+BrokerStanding BrokerStandings::of(BrokerId id, const PartitionState& partition) const {
+  const auto told = offline_.find(id);
+  const bool offline =
+      told != offline_.end() && told->second->partitions.contains({partition.topic_id, partition.index});
+  return offline ? BrokerStanding{} : of(id);
 }
 
 }  // namespace naru

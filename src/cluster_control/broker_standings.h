@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
+#include <utility>
 
 #include "cluster_control/metadata_image.h"
 #include "foundation/ids.h"
@@ -30,21 +33,41 @@ struct BrokerStanding {
 // Which brokers are shutting down, by the epoch in which they asked for it: a broker that registers again is not.
 using StoppingBrokers = std::map<BrokerId, int64_t>;
 
+using PartitionIds = std::set<std::pair<Uuid, PartitionIndex>>;
+// Partitions whose logs a broker cannot use, as it said in that epoch.
+struct OfflineLogs {
+  int64_t broker_epoch = -1;
+  PartitionIds partitions;
+};
+
+// What brokers have told this controller of themselves.
+struct BrokerReports {
+  BrokerReports() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): mostly there is nothing else to say
+  BrokerReports(StoppingBrokers s) : stopping(std::move(s)) {}
+
+  StoppingBrokers stopping;
+  std::map<BrokerId, std::shared_ptr<const OfflineLogs>> offline;
+};
+
 // Immutable. Keeps no reference to what it was made of.
 class BrokerStandings {
  public:
   BrokerStandings() = default;
-  BrokerStandings(const MetadataImage& image, const StoppingBrokers& stopping);
+  BrokerStandings(const MetadataImage& image, const BrokerReports& reports);
 
   // Without those that have returned: nothing is decided in their favour before it is known what they have lost.
   BrokerStandings settled_only() const;
 
   BrokerStanding of(BrokerId id) const;
+  // As a replica of this partition: a broker whose log of it is offline is as good as not there.
+  BrokerStanding of(BrokerId id, const PartitionState& partition) const;
   // Those that are registered, by id.
   const std::map<BrokerId, BrokerStanding>& registered() const { return registered_; }
 
  private:
   std::map<BrokerId, BrokerStanding> registered_;
+  std::map<BrokerId, std::shared_ptr<const OfflineLogs>> offline_;
 };
 
 }  // namespace naru

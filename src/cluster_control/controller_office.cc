@@ -52,6 +52,17 @@ Task<void> ControllerOffice::stop() {
   if (own_store_) ignore(co_await own_store_->close());
 }
 
+Task<void> ControllerOffice::resign() {
+  resigned_ = true;
+  if (!parts_.runner.office_epoch()) co_return;
+  const Status resigned = co_await parts_.runner.resign();
+  if (!resigned.ok()) {
+    log_warn("controller", "the others have to wait until the session of broker {} ends: {}", registration_.id,
+             resigned.to_string());
+  }
+  events_.notify();
+}
+
 void ControllerOffice::watch_store() {
   watching_ = std::make_unique<TaskGroup>();
   watching_->spawn(pump(store_->watch(std::string(metadata_keys::kController)), watching_->token()));
@@ -114,6 +125,7 @@ Task<Status> ControllerOffice::examine() {
     if (!(served == ErrorCode::not_controller)) co_return served;
   }
   notice_lost_office();
+  if (resigned_) co_return co_await find_controller();
   co_return co_await campaign();
 }
 
@@ -145,8 +157,13 @@ Task<Status> ControllerOffice::campaign() {
   if (claimed) {
     log_info("controller", "broker {} is the controller, epoch {}", registration_.id, claim.epoch());
     term_ = claim.epoch();
+    forget_reports();  // of those who have not noticed that an earlier office had ended
     co_return co_await serve();
   }
+  co_return co_await find_controller();
+}
+
+Task<Status> ControllerOffice::find_controller() {
   NARU_CO_TRY_ASSIGN(const auto found, co_await store_->get(std::string(metadata_keys::kControllerEpoch)));
   if (!found) co_return Status();
   const MetadataImage nothing;
@@ -184,8 +201,8 @@ Task<Status> ControllerOffice::settle_if_needed() {
   const MetadataImagePtr before = parts_.runner.image();
   const bool asked = settle_again_.exchange(false);
   if (!asked && settled_brokers_ == epochs_of(*before)) co_return Status();
-  const BrokerStandings standings(*before, stopping());
-  SettlePartitionsPlanner planner(parts_.config, stopping());
+  const BrokerStandings standings(*before, reports());
+  SettlePartitionsPlanner planner(parts_.config, reports());
   co_await parts_.runner.run(planner);
   if (!planner.status().ok()) {
     if (asked) settle_again_ = true;
@@ -200,7 +217,7 @@ Task<Status> ControllerOffice::settle_if_needed() {
 Task<Status> ControllerOffice::raise_replication_if_needed() {
   if (!RaiseReplicationPlanner::is_needed(parts_.config, *parts_.runner.image())) co_return Status();
   // One that stops would get replicas that it cannot fetch. It comes back or is gone, and then this is looked at again.
-  const BrokerStandings standings(*parts_.runner.image(), stopping());
+  const BrokerStandings standings(*parts_.runner.image(), reports());
   const auto stops = [](const auto& broker) { return broker.second.stopping; };
   if (std::ranges::any_of(standings.registered(), stops)) co_return Status();
   RaiseReplicationPlanner planner(parts_.config);
@@ -213,9 +230,9 @@ Task<Status> ControllerOffice::raise_replication_if_needed() {
 Task<Status> ControllerOffice::rebalance_if_due() {
   if (!parts_.config.auto_leader_rebalance_enable || parts_.clock.now() < next_rebalance_) co_return Status();
   next_rebalance_ = parts_.clock.now() + parts_.config.leader_imbalance_check_interval;
-  auto items = imbalanced_partitions(*parts_.runner.image(), stopping());
+  auto items = imbalanced_partitions(*parts_.runner.image(), reports());
   if (items.empty()) co_return Status();
-  ElectLeadersPlanner planner(ElectionType::preferred, std::move(items), stopping());
+  ElectLeadersPlanner planner(ElectionType::preferred, std::move(items), reports());
   co_await parts_.runner.run(planner);
   const auto results = planner.take_results();
   const auto elected = std::ranges::count_if(results, [](const auto& result) { return result.status.ok(); });
@@ -236,11 +253,13 @@ void ControllerOffice::notice_lost_office() {
   term_.reset();
   open_ = false;
   settled_brokers_.reset();
-  {
-    const std::scoped_lock lock(mutex_);
-    stopping_brokers_.clear();
-  }
+  forget_reports();
   set_view({});
+}
+
+void ControllerOffice::forget_reports() {
+  const std::scoped_lock lock(mutex_);
+  reports_ = {};
 }
 
 void ControllerOffice::set_view(const ControllerView& view) {
@@ -265,14 +284,19 @@ Task<void> ControllerOffice::wait_for_change(ControllerView seen, CancelToken to
   }
 }
 
-StoppingBrokers ControllerOffice::stopping() const {
+BrokerReports ControllerOffice::reports() const {
   const std::scoped_lock lock(mutex_);
-  return stopping_brokers_;
+  return reports_;
 }
 
 void ControllerOffice::note_stopping(BrokerId id, int64_t broker_epoch) {
   const std::scoped_lock lock(mutex_);
-  stopping_brokers_.insert_or_assign(id, broker_epoch);
+  reports_.stopping.insert_or_assign(id, broker_epoch);
+}
+
+void ControllerOffice::note_offline(BrokerId id, OfflineLogs logs) {
+  const std::scoped_lock lock(mutex_);
+  reports_.offline.insert_or_assign(id, std::make_shared<const OfflineLogs>(std::move(logs)));
 }
 
 void ControllerOffice::settle_again() {

@@ -60,6 +60,8 @@ class ControllerOffice {
   // Registers this broker and campaigns once: either this broker is the controller afterwards, or another one is. Then
   // goes on by itself. Once.
   Task<Status> start(BrokerRegistration registration);
+  // If this broker is the controller, another one may be, from now on; it will not be again.
+  Task<void> resign();
   // Ends the loop, not the office: that ends with the session, when the store is closed. Sessions that were opened here
   // are closed here.
   Task<void> stop();
@@ -72,8 +74,11 @@ class ControllerOffice {
   // The session, when it was looked at last; which is when it changes.
   bool is_connected() const { return connected_.load(std::memory_order_relaxed); }
 
-  StoppingBrokers stopping() const;
+  // What brokers have told this office; the next one hears it again.
+  BrokerReports reports() const;
   void note_stopping(BrokerId id, int64_t broker_epoch);
+  // All of its offline logs: what it said before is forgotten.
+  void note_offline(BrokerId id, OfflineLogs logs);
   // A configuration that elections obey was changed.
   void settle_again();
 
@@ -88,11 +93,13 @@ class ControllerOffice {
   Task<Status> renew_session();
   Task<Status> enter_cluster();
   Task<Status> campaign();
+  Task<Status> find_controller();
   Task<Status> serve();
   Task<Status> settle_if_needed();
   Task<Status> raise_replication_if_needed();
   Task<Status> rebalance_if_due();
   void notice_lost_office();
+  void forget_reports();
   void set_view(const ControllerView& view);
   MonotonicTime next_look() const;
 
@@ -118,9 +125,10 @@ class ControllerOffice {
   std::atomic<int64_t> broker_epoch_{-1};
   std::atomic<bool> connected_{false};
   std::atomic<bool> settle_again_{false};
+  std::atomic<bool> resigned_{false};
   mutable std::mutex mutex_;
   ControllerView view_;
-  StoppingBrokers stopping_brokers_;
+  BrokerReports reports_;
 };
 
 }  // namespace naru

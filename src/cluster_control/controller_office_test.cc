@@ -223,6 +223,43 @@ TEST_F(ControllerOfficeTest, AControllerThatStopsGivesWayAtOnce) {
   EXPECT_NE(cluster.in_office(), 0);
 }
 
+TEST_F(ControllerOfficeTest, LogsThatAreToldToBeOfflineAreLedByOthersUntilTheyAreToldToBeWell) {
+  OfficeCluster cluster(44);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.create(1, "orders").ok());
+  const auto led_by_two = [&cluster] {
+    PartitionIds led;
+    for (const PartitionStatePtr& state : cluster.stored()->find_topic("orders")->partitions) {
+      if (state->leader == BrokerId(2)) led.emplace(state->topic_id, state->index);
+    }
+    return led;
+  };
+  const PartitionIds before = led_by_two();
+  ASSERT_FALSE(before.empty());
+  const int64_t epoch = cluster.shell(2).broker_epoch();
+  const auto tell = [&](int64_t told_epoch, const PartitionIds& logs) {
+    return cluster.run(cluster.shell(1).report_offline_logs(BrokerId(2), told_epoch, logs)).code();
+  };
+  EXPECT_EQ(tell(epoch - 1, before), ErrorCode::stale_broker_epoch);
+  EXPECT_EQ(led_by_two(), before);
+  EXPECT_EQ(tell(epoch, before), ErrorCode::none);
+  EXPECT_TRUE(led_by_two().empty());
+  std::vector<TopicPartition> partitions;
+  for (const auto& [topic, index] : before) partitions.push_back({"orders", index});
+  for (const auto& result : cluster.run(cluster.shell(1).elect_leaders(ElectionType::preferred, partitions))) {
+    EXPECT_EQ(result.status.code(), ErrorCode::preferred_leader_not_available);
+  }
+  const auto leader_of_first = [&] {
+    return cluster.stored()->find_topic("orders")->partition(before.begin()->second)->leader;
+  };
+  // The last one in sync leads, and then only the offline one is left.
+  cluster.kill(3);
+  cluster.run_for(kTimeout + 2s);
+  EXPECT_EQ(leader_of_first(), BrokerId(1));
+  EXPECT_EQ(tell(epoch, {}), ErrorCode::none);
+  EXPECT_EQ(leader_of_first(), BrokerId(1)) << "it is not in sync any more";
+}
+
 // Its session ends while it cannot be reached; the other takes over; when it is back it has no effect, and says so.
 TEST_F(ControllerOfficeTest, AControllerThatWakesUpAfterItsSessionChangesNothing) {
   OfficeCluster cluster(5);

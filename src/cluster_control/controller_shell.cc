@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "foundation/log.h"
+
 namespace naru {
 namespace {
 
@@ -15,6 +17,18 @@ std::vector<TopicPartition> led_by(const MetadataImage& image, BrokerId broker) 
     }
   }
   return led;
+}
+
+Status check_registered(const MetadataImage& image, BrokerId broker, int64_t broker_epoch) {
+  const BrokerMetadata* registered = image.find_broker(broker);
+  if (registered == nullptr) {
+    return error(ErrorCode::broker_id_not_registered, "broker {} is not registered", broker);
+  }
+  if (registered->epoch != broker_epoch) {
+    return error(ErrorCode::stale_broker_epoch, "broker {} has registered again, with epoch {}", broker,
+                 registered->epoch);
+  }
+  return {};
 }
 
 bool changes_elections(const AlterConfigsItem& item) {
@@ -42,7 +56,13 @@ ControllerShell::ControllerShell(Parts parts)
       metrics_(parts.metrics, parts.publisher, [this] { return is_in_office(); }) {}
 
 Task<Status> ControllerShell::start(BrokerRegistration registration) {
-  return office_.start(std::move(registration));
+  NARU_CO_TRY(co_await office_.start(std::move(registration)));
+  co_await publisher_.take_effect();
+  co_return Status();
+}
+
+Task<void> ControllerShell::resign() {
+  return office_.resign();
 }
 
 Task<void> ControllerShell::stop() {
@@ -50,13 +70,14 @@ Task<void> ControllerShell::stop() {
 }
 
 Task<void> ControllerShell::run(Planner& planner, Status given_up) {
-  if (given_up.ok()) co_return co_await runner_.run(planner);
-  planner.abandon(given_up);
+  if (!given_up.ok()) co_return planner.abandon(given_up);
+  co_await runner_.run(planner);
+  co_await publisher_.take_effect();
 }
 
 Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request, Status given_up) {
   for (NewTopic& topic : request.topics) topic.id = random_.uuid();
-  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms(), office_.stopping());
+  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms(), office_.reports().stopping);
   co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
@@ -82,7 +103,7 @@ Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::ve
 
 Task<std::vector<MorePartitionsResult>> ControllerShell::create_partitions(std::vector<MorePartitions> topics,
                                                                            bool validate_only, Status given_up) {
-  CreatePartitionsPlanner planner(std::move(topics), validate_only, office_.stopping());
+  CreatePartitionsPlanner planner(std::move(topics), validate_only, office_.reports().stopping);
   co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
@@ -120,26 +141,37 @@ Task<std::vector<DeletionConfirmationResult>> ControllerShell::confirm_deletions
 
 Task<Result<AlterPartitionResults>> ControllerShell::alter_partitions(BrokerId leader, int64_t broker_epoch,
                                                                       std::vector<IsrChange> changes) {
-  AlterPartitionsPlanner planner(leader, broker_epoch, std::move(changes), office_.stopping());
+  AlterPartitionsPlanner planner(leader, broker_epoch, std::move(changes), office_.reports());
   co_await runner_.run(planner);
   co_return planner.take_results();
 }
 
 Task<Result<std::vector<TopicPartition>>> ControllerShell::controlled_shutdown(BrokerId broker, int64_t broker_epoch) {
   NARU_CO_TRY(co_await runner_.look_again());
-  const BrokerMetadata* registered = runner_.image()->find_broker(broker);
-  if (registered == nullptr) {
-    co_return failure(ErrorCode::broker_id_not_registered, "broker {} is not registered", broker);
-  }
-  if (registered->epoch != broker_epoch) {
-    co_return failure(ErrorCode::stale_broker_epoch, "broker {} has registered again, with epoch {}", broker,
-                      registered->epoch);
-  }
+  NARU_CO_TRY(check_registered(*runner_.image(), broker, broker_epoch));
   office_.note_stopping(broker, broker_epoch);
-  SettlePartitionsPlanner planner(config_, office_.stopping());
+  SettlePartitionsPlanner planner(config_, office_.reports());
   co_await runner_.run(planner);
   NARU_CO_TRY(planner.status());
   co_return led_by(*runner_.image(), broker);
+}
+
+Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broker_epoch, PartitionIds partitions) {
+  NARU_CO_TRY(co_await runner_.look_again());
+  const MetadataImagePtr image = runner_.image();
+  NARU_CO_TRY(check_registered(*image, broker, broker_epoch));
+  if (!image->is_settled(broker)) {
+    co_return error(ErrorCode::unavailable, "broker {} has just come back: what it has lost is dealt with first",
+                    broker);
+  }
+  const size_t count = partitions.size();
+  office_.note_offline(broker, {broker_epoch, std::move(partitions)});
+  SettlePartitionsPlanner planner(config_, office_.reports());
+  co_await runner_.run(planner);
+  NARU_CO_TRY(planner.status());
+  log_warn("controller", "broker {} has {} offline logs of replicated partitions: {} get new leaders, {} have none",
+           broker, count, planner.tally().new_leaders, planner.tally().leaders_lost);
+  co_return Status();
 }
 
 Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
@@ -151,8 +183,12 @@ Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
     const TopicMetadata* topic = image->find_topic(std::string_view(partition.topic));
     items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});
   }
-  ElectLeadersPlanner planner(type, std::move(items), office_.stopping());
-  co_await run(planner, std::move(given_up));
+  ElectLeadersPlanner planner(type, std::move(items), office_.reports());
+  if (given_up.ok()) {
+    co_await runner_.run(planner);
+  } else {
+    planner.abandon(given_up);
+  }
   auto results = planner.take_results();
   if (!partitions) {
     std::erase_if(results, [](const auto& result) { return result.status == ErrorCode::election_not_needed; });

@@ -60,6 +60,8 @@ class ControllerShell {
   // Registers this broker and campaigns. Ok when this broker is the controller, which has published its image then, or
   // another one is. Before anything else, once.
   Task<Status> start(BrokerRegistration registration);
+  // Before this broker stops: if it is the controller, another one takes over at once. It will not be again.
+  Task<void> resign();
   // Before the store is closed. Ends what the controller does by itself; requests go on as long as the store does.
   Task<void> stop();
 
@@ -76,9 +78,10 @@ class ControllerShell {
   // What other brokers follow while the controller is here.
   MetadataFeed& feed() { return feed_; }
 
-  // Results in the order of the request. What they say is in effect on this broker when they arrive. A failed store is
-  // unavailable (outcome unknown), a lost office not_controller. With `given_up`, nothing is done, and that is the
-  // result: the request was passed on to another controller, and nobody knows what became of it.
+  // Results in the order of the request. What they say of topics and configurations is in effect on this broker when
+  // they arrive. A failed store is unavailable (outcome unknown), a lost office not_controller. With `given_up`,
+  // nothing is done, and that is the result: the request was passed on to another controller, and nobody knows what
+  // became of it.
   Task<std::vector<CreateTopicResult>> create_topics(CreateTopicsRequest request, Status given_up = {});
   // With the broker's defaults, one result for each distinct name; ok for a topic that exists already.
   // unknown_topic_or_partition where auto.create.topics.enable is false.
@@ -99,12 +102,17 @@ class ControllerShell {
   // until it has registered again it gets neither. Returns what it still leads. stale_broker_epoch,
   // broker_id_not_registered.
   Task<Result<std::vector<TopicPartition>>> controlled_shutdown(BrokerId broker, int64_t broker_epoch);
+  // A broker, in the epoch of its registration, cannot use its logs of these partitions, and can use all others: until
+  // it says otherwise or registers again, it leads none of them and is in sync with none, wherever others are left.
+  // Where none are, nobody leads.
+  Task<Status> report_offline_logs(BrokerId broker, int64_t broker_epoch, PartitionIds partitions);
   // None: all partitions, and only those results that are not election_not_needed.
   Task<std::vector<ElectLeadersResult>> elect_leaders(ElectionType type,
                                                       std::optional<std::vector<TopicPartition>> partitions,
                                                       Status given_up = {});
 
  private:
+  // Returns when the changes are in effect here.
   Task<void> run(Planner& planner, Status given_up);
   CreateTopicResult existing_topic(const std::string& name) const;
 

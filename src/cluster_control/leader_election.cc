@@ -39,8 +39,9 @@ Membership narrow_isr(PartitionState& state, const ElectionRules& rules, const B
   const bool is_only_replica = state.replicas.size() == 1;
   for (const Membership wanted : kMemberships) {
     std::vector<BrokerId> members;
-    std::ranges::copy_if(state.isr, std::back_inserter(members),
-                         [&](BrokerId id) { return membership_of(brokers.of(id), rules, is_only_replica) == wanted; });
+    std::ranges::copy_if(state.isr, std::back_inserter(members), [&](BrokerId id) {
+      return membership_of(brokers.of(id, state), rules, is_only_replica) == wanted;
+    });
     if (members.empty()) continue;
     state.isr = std::move(members);
     return wanted;
@@ -51,7 +52,7 @@ Membership narrow_isr(PartitionState& state, const ElectionRules& rules, const B
 BrokerId choose_leader(const PartitionState& narrowed, const BrokerStandings& brokers) {
   if (contains(narrowed.isr, narrowed.leader)) return narrowed.leader;
   for (const BrokerId id : narrowed.replicas) {
-    if (contains(narrowed.isr, id) && brokers.of(id).registered) return id;
+    if (contains(narrowed.isr, id) && brokers.of(id, narrowed).registered) return id;
   }
   return kNoBroker;
 }
@@ -87,7 +88,7 @@ SettledPartition settle(const PartitionState& before, const ElectionRules& rules
 BrokerId electable_leader(const PartitionState& state, const BrokerStandings& brokers) {
   if (state.isr_lost_data) return kNoBroker;
   for (const BrokerId id : state.replicas) {
-    const BrokerStanding broker = brokers.of(id);
+    const BrokerStanding broker = brokers.of(id, state);
     if (contains(state.isr, id) && broker.registered && !broker.stopping) return id;
   }
   return kNoBroker;
@@ -97,7 +98,7 @@ BrokerId unclean_leader(const PartitionState& state, const BrokerStandings& brok
   BrokerId best = kNoBroker;
   std::pair<bool, bool> best_drawbacks;
   for (const BrokerId id : state.replicas) {
-    const BrokerStanding broker = brokers.of(id);
+    const BrokerStanding broker = brokers.of(id, state);
     if (!broker.registered) continue;
     const bool has_nothing = broker.loss == DataLoss::everything || (state.isr_lost_data && contains(state.isr, id));
     const std::pair drawbacks(has_nothing, broker.stopping);

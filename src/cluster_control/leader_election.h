@@ -32,8 +32,9 @@ struct SettledPartition {
 // Of the ISR stay, as long as there are any: the brokers that are there and have lost nothing; then those that are
 // gone, of whom nothing bad is known: nobody leads until one is back; then one that came back without some of its data,
 // which leads, with a possible loss; then those that lost everything, which may not lead. The leader stays if it
-// can; else the first replica of the ISR that is there leads. A broker that is stopping gives way to others. Where
-// nobody may lead, an unclean election chooses the first replica that is there, if the topic allows that.
+// can; else the first replica of the ISR that is there leads. A broker that is stopping gives way to others. One whose
+// log of the partition is offline counts as gone. Where nobody may lead, an unclean election chooses the first replica
+// that is there, if the topic allows that.
 SettledPartition settle(const PartitionState& before, const ElectionRules& rules, const BrokerStandings& brokers);
 
 // The first replica that is in the ISR, is there and is not stopping; kNoBroker if there is none.

@@ -38,14 +38,20 @@ class LeaderElectionTest : public testing::Test {
     bench_.lose_broker(BrokerId(id));
     bench_.register_broker(BrokerId(id), clean, std::move(directories));
   }
-  void stopping(int32_t id) { stopping_[BrokerId(id)] = bench_.image().find_broker(BrokerId(id))->epoch; }
+  void stopping(int32_t id) { reports_.stopping[BrokerId(id)] = epoch(id); }
+  // Its log of the partition of these tests.
+  void offline(int32_t id) {
+    reports_.offline[BrokerId(id)] =
+        std::make_shared<const OfflineLogs>(OfflineLogs{epoch(id), {{Uuid(), PartitionIndex(0)}}});
+  }
+  int64_t epoch(int32_t id) const { return bench_.image().find_broker(BrokerId(id))->epoch; }
 
   SettledPartition settled(const PartitionState& before, const ElectionRules& rules = kSynced) {
-    return settle(before, rules, BrokerStandings(bench_.image(), stopping_));
+    return settle(before, rules, BrokerStandings(bench_.image(), reports_));
   }
 
   MetadataBench bench_{3};
-  StoppingBrokers stopping_;
+  BrokerReports reports_;
 };
 
 // The rule of today says nothing of what was acknowledged in the broker's last life.
@@ -79,6 +85,40 @@ TEST_F(LeaderElectionTest, AFollowerThatIsGoneLeavesTheIsrAndTheLeaderEpochStays
   EXPECT_EQ(after.isr, ids({0, 1}));
   EXPECT_EQ(after.leader_epoch, LeaderEpoch(5));
   EXPECT_EQ(after.partition_epoch, 10);
+}
+
+TEST_F(LeaderElectionTest, AReplicaWhoseLogIsOfflineNeitherLeadsNorIsInSync) {
+  offline(0);
+  const PartitionState led_elsewhere = settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state;
+  EXPECT_EQ(led_elsewhere.leader, BrokerId(1));
+  EXPECT_EQ(led_elsewhere.isr, ids({1, 2}));
+  EXPECT_EQ(led_elsewhere.leader_epoch, LeaderEpoch(6));
+  const PartitionState followed = settled(partition({1, 0, 2}, {1, 0, 2}, 1)).state;
+  EXPECT_EQ(followed.leader, BrokerId(1));
+  EXPECT_EQ(followed.isr, ids({1, 2}));
+  PartitionState another = partition({0, 1, 2}, {0, 1, 2}, 0);
+  another.index = PartitionIndex(1);
+  EXPECT_EQ(settled(another).state, another) << "its other logs are not concerned";
+}
+
+TEST_F(LeaderElectionTest, WhereOnlyAnOfflineLogIsInSyncNobodyLeadsUntilItsBrokerIsBack) {
+  offline(0);
+  const PartitionState state = settled(partition({0, 1, 2}, {0}, 0)).state;
+  EXPECT_EQ(state.leader, kNoBroker);
+  EXPECT_EQ(state.isr, ids({0}));
+  EXPECT_EQ(unclean_leader(state, BrokerStandings(bench_.image(), reports_)), BrokerId(1));
+  EXPECT_EQ(electable_leader(state, BrokerStandings(bench_.image(), reports_)), kNoBroker);
+  returned(0, true, bench_.directories(BrokerId(0)));  // what it said was of an earlier life
+  EXPECT_EQ(settled(state).state.leader, BrokerId(0));
+}
+
+// Its registration would be noted as dealt with, and it could lead without its data when the log is there again.
+TEST_F(LeaderElectionTest, ThatABrokerHasLostItsDataIsNotForgottenForAnOfflineLog) {
+  returned(0, true, {{9, 9}});
+  offline(0);
+  const PartitionState state = settled(partition({0, 1}, {0}, 0)).state;
+  EXPECT_EQ(state.leader, kNoBroker);
+  EXPECT_TRUE(state.isr_lost_data);
 }
 
 TEST_F(LeaderElectionTest, AReplicaThatIsNotInSyncDoesNotSucceed) {

@@ -97,7 +97,7 @@ Task<Status> PlannerRunner::catch_up() {
 
 Task<void> PlannerRunner::show_image() {
   image_.store(stored_.image());
-  if (open_) co_await parts_.publisher.publish(stored_.image());
+  if (open_) co_await parts_.publisher.show(stored_.image());
 }
 
 Task<void> PlannerRunner::use(CoordinationStore& store) {
@@ -143,13 +143,31 @@ Task<Status> PlannerRunner::open_office() {
   NARU_CO_TRY(co_await catch_up());
   open_ = true;
   parts_.feed.open(*office_epoch());
-  co_await parts_.publisher.publish(stored_.image());
+  co_await parts_.publisher.show(stored_.image());
   co_return Status();
 }
 
 Task<void> PlannerRunner::leave_office() {
   auto turn = co_await turnstile_.enter_always();
   end_office();
+}
+
+Task<Status> PlannerRunner::resign() {
+  auto turn = co_await turnstile_.enter_always();
+  Status status;
+  for (int attempt = 1; attempt <= kMaxAttempts; ++attempt) {
+    status = co_await give_office_up();
+    if (!(status == ErrorCode::version_conflict)) break;
+  }
+  end_office();
+  co_return status;
+}
+
+Task<Status> PlannerRunner::give_office_up() {
+  NARU_CO_TRY(co_await catch_up());
+  Transaction transaction = MetadataDraft(*stored_.image()).finish();
+  transaction.deletes.emplace_back(metadata_keys::kController);
+  co_return co_await stored_.commit(std::move(transaction));
 }
 
 void PlannerRunner::end_office() {

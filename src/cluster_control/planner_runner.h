@@ -1,5 +1,6 @@
-// Runs planners on the coordination store for the controller in office, one transaction at a time, and publishes what
-// came of it.
+// Runs planners on the coordination store for the controller in office, one transaction at a time, and shows what came
+// of it. Whoever wants it to be in effect on this broker waits for that himself: the next planner does not, because
+// elections must not wait for this broker's disk.
 //
 // Planners take turns, so that a large one does not keep the others waiting. A transaction that meets a conflict, or
 // whose outcome is unknown, is planned again on metadata that was read again. When the store has another controller's
@@ -48,6 +49,9 @@ class PlannerRunner {
   // From now on this broker acts on the image, and others may follow it.
   Task<Status> open_office();
   Task<void> leave_office();
+  // The same, and nobody has to wait for the end of the session to take it. Out of office in any case; an error: others
+  // have to wait for that.
+  Task<Status> resign();
   // Reads what others may have changed. not_controller if another one has taken office.
   Task<Status> look_again();
 
@@ -60,6 +64,7 @@ class PlannerRunner {
   Task<Status> run_step(Planner& planner);
   Task<Status> try_step(Planner& planner);
   Task<Status> commit(Transaction transaction);
+  Task<Status> give_office_up();
   Task<Result<bool>> try_claim(ClaimControllerPlanner& planner);
   // The image is up to date, and still of this office.
   Task<Status> catch_up();

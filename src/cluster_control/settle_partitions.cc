@@ -11,14 +11,14 @@ namespace {
 constexpr size_t kMaxRegistrationsPerStep = 64;
 }
 
-SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping)
-    : config_(config), stopping_(std::move(stopping)) {}
+SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, BrokerReports reports)
+    : config_(config), reports_(std::move(reports)) {}
 
 void SettlePartitionsPlanner::begin_step(const MetadataImage& image) {
   if (!std::exchange(began_, true)) {
     for (const auto& [id, broker] : image.brokers()) first_seen_.emplace(id, broker.epoch);
   }
-  brokers_ = BrokerStandings(image, stopping_);
+  brokers_ = BrokerStandings(image, reports_);
   rules_ = std::make_unique<ElectionRulesOfTopics>(config_, image);
   step_ = {};
 }
@@ -26,8 +26,8 @@ void SettlePartitionsPlanner::begin_step(const MetadataImage& image) {
 // Most partitions of a large cluster have nothing to do with the broker that came or went.
 bool SettlePartitionsPlanner::concerns(const PartitionState& state) const {
   if (state.leader == kNoBroker) return true;
-  const auto is_steady = [this](BrokerId id) {
-    const BrokerStanding broker = brokers_.of(id);
+  const auto is_steady = [this, &state](BrokerId id) {
+    const BrokerStanding broker = brokers_.of(id, state);
     return broker.registered && !broker.stopping && !broker.returned;
   };
   return !std::ranges::all_of(state.isr, is_steady);

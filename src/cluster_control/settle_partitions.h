@@ -1,4 +1,5 @@
-// Brings all partitions in line with the brokers: after some have gone, come, come back, or asked to stop.
+// Brings all partitions in line with the brokers: after some have gone, come, come back, asked to stop, or lost the use
+// of logs.
 //
 // One pass for everything that happened since the last one. At its end it notes the registrations that it has acted on
 // (known_brokers/), in the last transaction: a controller that is replaced on the way leaves the rest to the next one.
@@ -28,7 +29,7 @@ class SettlePartitionsPlanner final : public PartitionSweep {
   };
 
   // `config` outlives the planner.
-  SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping);
+  SettlePartitionsPlanner(const BrokerConfig& config, BrokerReports reports);
 
   const Tally& tally() const { return tally_; }
   // The brokers that were there when it began, with the epochs in which they were: what all partitions are in line
@@ -44,7 +45,7 @@ class SettlePartitionsPlanner final : public PartitionSweep {
   bool concerns(const PartitionState& state) const;
 
   const BrokerConfig& config_;
-  const StoppingBrokers stopping_;
+  const BrokerReports reports_;
   bool began_ = false;
   std::map<BrokerId, int64_t> first_seen_;
   BrokerStandings brokers_;

@@ -62,7 +62,9 @@ Task<Status> StoredImage::commit(Transaction transaction) {
     if (put.key == metadata_keys::kController) continue;
     changes.push_back({std::move(put.key), SharedBytes(std::move(put.value)), (*versions)[i]});
   }
-  for (std::string& key : transaction.deletes) changes.push_back({std::move(key), std::nullopt, 0});
+  for (std::string& key : transaction.deletes) {
+    if (key != metadata_keys::kController) changes.push_back({std::move(key), std::nullopt, 0});
+  }
   co_return adopt(std::move(changes));
 }
 

@@ -35,6 +35,12 @@ void Connection::start() {
   stream_->start(this);
 }
 
+void Connection::start_on_its_loop() {
+  stream_->run_on_loop([self = shared_from_this()] {
+    if (!self->closed_) self->start();
+  });
+}
+
 bool Connection::may_read() const {
   return !closed_ && !input_ended_ && !muted_ && !waiting_for_memory_ && holds_ == 0 &&
          !too_many_in_flight_.load(std::memory_order_acquire) && !too_much_unsent_.load(std::memory_order_acquire);

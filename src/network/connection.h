@@ -82,6 +82,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   ~Connection() override;
 
   void start();  // on the stream's loop
+  // Any thread. Nothing happens if it was closed meanwhile.
+  void start_on_its_loop();
 
   // Any thread. Exactly once per request; a Response without chunks keeps the order and sends nothing.
   void respond(uint64_t slot, Response response);
@@ -97,8 +99,11 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   const Endpoint& peer() const { return stream_->peer(); }
   const Endpoint& local() const { return stream_->local(); }
   const std::string& listener_name() const { return listener_name_; }
-  // Cancelled when nobody will read a response any more.
+  // Cancelled when nobody waits for more than what there is: when nobody will read a response any more, and already
+  // when the connection is only going to be closed.
   CancelToken gone() const { return gone_.token(); }
+  // Cancelled when nobody will read a response any more, and not earlier.
+  CancelToken cut_off() const { return cut_off_.token(); }
 
   // Loop thread: what follows on this connection cannot be understood any more.
   void ignore_further_input();
@@ -146,6 +151,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   const ConnectionSettings settings_;
   Environment environment_;
   CancelSource gone_;
+  CancelSource cut_off_;
   ClientSoftware client_software_;
 
   // Loop thread only.

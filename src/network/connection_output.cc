@@ -134,6 +134,7 @@ void Connection::close_on_loop() {
   unpaid_frame_.reset();
   stream_->close();
   gone_.cancel();
+  cut_off_.cancel();
   attachment_.reset();
   environment_.closed();
 }

@@ -33,6 +33,7 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
   const std::string host = stream->peer().host;
   std::shared_ptr<Connection> connection;
   std::optional<ConnectionRefusal> refusal;
+  bool serving = false;
   {
     const std::scoped_lock lock(mutex_);
     refusal = reason_to_refuse(host);
@@ -51,11 +52,28 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
                                                                .number = id});
       connections_.emplace(id, connection);
       ++per_address_[host];
+      serving = serving_;
+      if (!serving) waiting_.push_back(connection);
     }
   }
   if (refusal) return refuse(*stream, host, *refusal);
   metrics_.accepted();
-  connection->start();
+  if (serving) connection->start();
+}
+
+void ConnectionServer::hold_back() {
+  const std::scoped_lock lock(mutex_);
+  serving_ = false;
+}
+
+void ConnectionServer::serve() {
+  std::vector<std::shared_ptr<Connection>> waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    serving_ = true;
+    waiting.swap(waiting_);
+  }
+  for (const auto& connection : waiting) connection->start_on_its_loop();
 }
 
 std::optional<ConnectionRefusal> ConnectionServer::reason_to_refuse(const std::string& host) const {
@@ -120,6 +138,7 @@ Task<void> ConnectionServer::stop(MonotonicTime deadline) {
   {
     const std::scoped_lock lock(mutex_);
     all_closed_ = all_closed;
+    waiting_.clear();
     if (connections_.empty()) all_closed->wake();
   }
   for (const auto& connection : snapshot()) connection->finish_and_close(ConnectionEnd::stop);

@@ -35,6 +35,10 @@ class ConnectionServer {
   // Returns the address that clients can connect to, with its real port.
   Result<Endpoint> listen(const std::string& listener_name, const Endpoint& address);
 
+  // Before listen(): clients are let in, within the limits, and nothing is read from them until serve().
+  void hold_back();
+  void serve();
+
   size_t open_connections() const;
   // The number of the newest connection; 0: there was none.
   uint64_t newest_connection() const;
@@ -68,7 +72,9 @@ class ConnectionServer {
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::shared_ptr<Connection>> connections_;
   std::map<std::string, size_t> per_address_;
-  std::shared_ptr<Wakeup> all_closed_;  // set by stop()
+  bool serving_ = true;
+  std::vector<std::shared_ptr<Connection>> waiting_;  // for serve()
+  std::shared_ptr<Wakeup> all_closed_;                // set by stop()
 };
 
 }  // namespace naru

@@ -169,6 +169,34 @@ TEST_F(ConnectionServerTest, AnswersAClientThatHasClosedItsSendingHalfAndThenLet
   EXPECT_EQ(server_->open_connections(), 0u);
 }
 
+TEST_F(ConnectionServerTest, ClientsThatComeBeforeItServesAreLetInAndWait) {
+  processor_.bytes = 10;
+  server_->hold_back();
+  Client& early = add_client(frame_of(8));
+  early.listen();
+  world_.run_for(5s);
+  EXPECT_EQ(server_->open_connections(), 1u);
+  EXPECT_EQ(processor_.seen, 0u);
+  server_->serve();
+  Client& late = add_client(frame_of(8));
+  late.listen();
+  world_.run_for(1s);
+  EXPECT_EQ(processor_.seen, 2u);
+  EXPECT_EQ(early.received, 10u);
+  EXPECT_EQ(late.received, 10u);
+}
+
+TEST_F(ConnectionServerTest, ClientsThatWaitAreCutWhenItStopsBeforeItServes) {
+  server_->hold_back();
+  add_client(frame_of(8));
+  world_.run_task(server_->stop(world_.now() + 1s));
+  EXPECT_EQ(server_->open_connections(), 0u);
+  server_->serve();
+  world_.run_for(1s);
+  EXPECT_EQ(processor_.seen, 0u);
+  server_.reset();
+}
+
 TEST_F(ConnectionServerTest, ClosesAClientThatTakesNoBytesAsIdle) {
   connect_and_ask(frame_of(8));
   world_.run_for(30s);

@@ -222,6 +222,7 @@ void Partition::go_offline(const Status& cause) {
   fail_waiters(reason);
   tell_unsynced_files();
   let_close_go_on();
+  if (services_.offline_logs != nullptr) services_.offline_logs->offline_logs_changed();
 }
 
 void Partition::tell_acks_and_readers() {

@@ -51,6 +51,14 @@ struct PartitionIdentity {
   std::string to_string() const { return fmt::format("{}-{}", topic, index); }
 };
 
+// Whoever has to know that logs cannot be used any more, or can be again.
+class OfflineLogObserver {
+ public:
+  virtual ~OfflineLogObserver() = default;
+  // Called inside a partition's strand, so it only passes on.
+  virtual void offline_logs_changed() = 0;
+};
+
 // What a partition needs from its broker.
 struct PartitionServices {
   Clock& clock;
@@ -59,7 +67,8 @@ struct PartitionServices {
   UnsyncedLogs& unsynced_logs;
   IsrProposals* isr_proposals = nullptr;  // none: replicas lead alone, so their in-sync sets never change
   Duration replica_lag_time_max = 30s;
-  const ClusterContact* contact = nullptr;  // none: it is never lost
+  const ClusterContact* contact = nullptr;     // none: it is never lost
+  OfflineLogObserver* offline_logs = nullptr;  // none: nobody has to know
 };
 
 // Who reads: consumers what is committed to the log, those of committed transactions what lies below the last stable

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "async/cancellation.h"
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
@@ -284,10 +285,13 @@ kafka::ProduceResponse build_response(const BrokerServices& services, const Requ
   return response;
 }
 
-// Gives up at the request's own timeout; what was appended may still become durable, and the error says so.
-Task<void> wait_for_acks(const BrokerServices& services, std::shared_ptr<AppendGroup> group, Milliseconds timeout) {
+// Gives up at the request's own timeout, or when there is nobody to be answered any more, as when the broker stops: its
+// followers may be gone, too. What was appended may still become durable, and the error says so.
+Task<void> wait_for_acks(const BrokerServices& services, CancelToken cut_off, std::shared_ptr<AppendGroup> group,
+                         Milliseconds timeout) {
   if (group->finished()) co_return;
   const auto timer = services.scheduler.start_timer(services.clock.now() + timeout, [group] { group->give_up(); });
+  const CancelCallback on_cut_off(cut_off, [group] { group->give_up(); });
   co_await group->settled();
   services.scheduler.cancel_timer(timer);
 }
@@ -342,7 +346,7 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
     co_await group->settled();  // soon: it waits for the append, not for the disk, so the timeout has no say
     co_return answer_without_response(slots, *group);
   }
-  co_await wait_for_acks(services, group, Milliseconds(std::max(request.timeout_ms, 0)));
+  co_await wait_for_acks(services, context.connection->cut_off(), group, Milliseconds(std::max(request.timeout_ms, 0)));
   co_return encode_reply(context, build_response(services, context, slots, *group));
 }
 
