@@ -16,7 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Offset offset(size >= 24 ? load_big_endian<int64_t>(bytes.data() + 16) : 0);
   const auto state = decode_producer_snapshot(bytes, offset, {});
   if (state && state->evicted() == 0) {
-    NARU_ASSERT(encode_producer_snapshot(*state, offset) == bytes, "a snapshot of {} bytes changed", size);
+    // Not the same bytes: the version may be older, and the order of what makes none in the state another one.
+    const auto again = decode_producer_snapshot(encode_producer_snapshot(*state, offset), offset, {});
+    NARU_ASSERT(again.has_value() && *again == *state, "a snapshot of {} bytes changed", size);
+    NARU_ASSERT(again->ended().entries() == state->ended().entries(), "a snapshot of {} bytes changed", size);
   }
   return 0;
 }

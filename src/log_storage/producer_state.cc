@@ -177,7 +177,7 @@ std::optional<TransactionEnd> ProducerState::apply(const BatchHeader& stored, Wa
   }
   Producers& after = list_of(producer);
   after.splice(after.end(), before, at);
-  make_room();
+  make_room(producer);
   return ended;
 }
 
@@ -224,8 +224,10 @@ bool ProducerState::evict_longest_idle() {
   return true;
 }
 
-void ProducerState::make_room() {
-  while (size() > limits_.max_producers && evict_longest_idle()) {
+void ProducerState::make_room(const Producer& newest) {
+  while (size() > limits_.max_producers && !by_idleness_.empty() && &by_idleness_.front() != &newest) {
+    forget_longest_idle();
+    ++evicted_;
   }
 }
 
@@ -242,7 +244,7 @@ bool ProducerState::restore(const Producer& producer) {
   list.push_back(producer);
   by_id_.emplace(producer.id, std::prev(list.end()));
   if (producer.in_transaction()) open_.emplace(producer.transaction_start, producer.id);
-  make_room();
+  make_room(list.back());
   return true;
 }
 

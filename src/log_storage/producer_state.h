@@ -158,13 +158,14 @@ class ProducerState {
  private:
   using Producers = std::list<Producer>;
 
-  bool is_full() const { return size() >= limits_.max_producers && by_idleness_.size() < 2; }
+  bool is_full() const { return size() >= limits_.max_producers && by_idleness_.empty(); }
   Producers& list_of(const Producer& producer) { return producer.in_transaction() ? in_transactions_ : by_idleness_; }
   std::optional<TransactionEnd> end_transaction(Producer& producer, Offset marker_offset,
                                                 const TransactionMarker& marker);
   Producers::iterator find_or_add(ProducerId id, ProducerEpoch epoch);
   void forget_longest_idle();
-  void make_room();
+  // By forgetting others than this one.
+  void make_room(const Producer& newest);
 
   ProducerLimits limits_;
   // By the order of their last appends, those with open transactions apart.

@@ -98,7 +98,7 @@ void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated,
 
   if (!config_.acknowledges_after_sync()) report_write(Status());
   const Offset end = appended->last_offset + 1;
-  readable_.append(end, appended->bytes);
+  readable_.append(appended->base_offset, end, appended->bytes);
   leader_->appended(appended->base_offset, end, services_.clock.now());
   AppendResult result{.base_offset = appended->base_offset,
                       .log_append_time_ms = appended->log_append_time_ms,
@@ -231,9 +231,27 @@ void Partition::tell_acks_and_readers() {
   }
   tell_log_start();
   log_->committed(high_watermark());
-  readable_.commit(high_watermark(), last_stable_offset());
+  const Offset stable = last_stable_offset();
+  note_stable(stable);
+  readable_.commit(high_watermark(), stable);
   tell_readers();
   tell_committed();
+}
+
+void Partition::note_stable(Offset stable) {
+  const bool moved = std::exchange(last_stable_, stable) != stable;
+  const bool stands = told_unstable_since_.load(std::memory_order_relaxed) != kStable;
+  if (stable >= high_watermark()) {
+    if (stands) told_unstable_since_.store(kStable, std::memory_order_relaxed);
+  } else if (moved || !stands) {
+    told_unstable_since_.store(services_.clock.now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+}
+
+std::optional<MonotonicTime> Partition::unstable_since() const {
+  const Duration::rep since = told_unstable_since_.load(std::memory_order_relaxed);
+  if (since == kStable) return std::nullopt;
+  return MonotonicTime(Duration(since));
 }
 
 uint64_t Partition::readable_bytes(Audience audience) const {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -322,6 +323,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Of a leader: replicas are missing in the in-sync set; fewer are left than min.insync.replicas.
   bool under_replicated() const { return told_under_replicated_.load(std::memory_order_relaxed); }
   bool under_min_isr() const { return told_under_min_isr_.load(std::memory_order_relaxed); }
+  // Since when the last stable offset stands still below the high watermark; nothing: it does not.
+  std::optional<MonotonicTime> unstable_since() const;
 
   // --- For maintenance: partition_maintenance.h. ---------------------------------------------------------------------
   // co_await partition->with_log(function): the function gets a LogAccess inside the strand and returns a Result,
@@ -395,6 +398,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   bool sync_lazily() override { return services_.durability.sync_lazily(shared_from_this()); }
 
  private:
+  static constexpr Duration::rep kStable = std::numeric_limits<Duration::rep>::min();
+
   struct Watch {
     std::shared_ptr<FetchWatcher> watcher;
     uint32_t slot;
@@ -443,6 +448,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
   void tell_readers();
+  void note_stable(Offset stable);
   void tell_committed();
   void tell_log_start();
   void tell_start_waiters();
@@ -510,6 +516,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   std::atomic<bool> told_under_replicated_{false};
   std::atomic<bool> told_under_min_isr_{false};
   std::atomic<int32_t> told_isr_size_{0};
+  Offset last_stable_ = kNoOffset;
+  std::atomic<Duration::rep> told_unstable_since_{kStable};
   std::shared_ptr<Wakeup> all_synced_;  // set while close() waits for the last sync
   CancelSource maintenance_cancel_;
   bool maintenance_running_ = false;

@@ -42,6 +42,16 @@ class PartitionMaintenance : public testing::Test {
     }
     EXPECT_TRUE(group->result(0).status.ok()) << group->result(0).status.to_string();
   }
+  Task<void> open_transaction(ProducerIdentity producer) {
+    BatchBuilder builder({.transactional = true, .producer_id = producer.id, .producer_epoch = producer.epoch});
+    builder.add(seams().clock.wall_now_ms(), "k", "v");
+    SharedBytes batch(builder.build().value());
+    auto validated = validate_produced_batch(batch.view(), {.sequence_required = false}, seams().clock.wall_now_ms());
+    auto group = std::make_shared<AppendGroup>(1);
+    partition->append({.batch = std::move(batch), .validated = *validated, .by_coordinator = true}, group, 0);
+    co_await group->settled();
+    EXPECT_TRUE(group->result(0).status.ok()) << group->result(0).status.to_string();
+  }
   Task<void> produce_many(int count, int keys) {
     for (int i = 0; i < count; ++i) co_await produce(std::to_string(i % keys), std::to_string(i));
   }
@@ -92,6 +102,31 @@ class PartitionMaintenance : public testing::Test {
   CancelSource stop;
   std::shared_ptr<Partition> partition;
 };
+
+TEST_F(PartitionMaintenance, NothingGoesThatIsNotStable) {
+  make_partition({{"segment.bytes", "300"},
+                  {"retention.bytes", "300"},
+                  {"cleanup.policy", "delete,compact"},
+                  {"min.cleanable.dirty.ratio", "0"}});
+  const auto life = [this]() -> Task<void> {
+    co_await produce_many(4, 1);
+    const ProducerIdentity producer{ProducerId(7), ProducerEpoch(0)};
+    co_await open_transaction(producer);
+    co_await produce_many(20, 2);
+    EXPECT_GT((co_await retain()).removed_segments, 0u);
+    EXPECT_LE(partition->log().start_offset(), Offset(4)) << "the transaction begins there";
+    EXPECT_EQ((co_await look_for_compaction(partition, seams().clock)).value().segments, 0u);
+    auto group = std::make_shared<AppendGroup>(1);
+    partition->append_marker({.producer = producer}, group, 0);
+    co_await group->settled();
+    EXPECT_TRUE(group->result(0).status.ok()) << group->result(0).status.to_string();
+    EXPECT_GT((co_await look_for_compaction(partition, seams().clock)).value().segments, 3u);
+    co_await retain();
+    EXPECT_GT(partition->log().start_offset(), Offset(10));
+    EXPECT_TRUE((co_await partition->close(Status(ErrorCode::shutting_down), LogFate::kept)).ok());
+  };
+  world.run_task(life());
+}
 
 TEST_F(PartitionMaintenance, DeleteRecordsMovesTheStartUpToTheHighWatermark) {
   make_partition({{"segment.bytes", "300"}});

@@ -234,7 +234,7 @@ FollowerStep Partition::append_replicated(const LeaderAnswer& answer, const std:
 Status Partition::append_replicated_batch(const ReplicatedBatch& batch, bool catching_up) {
   NARU_TRY_ASSIGN(const AppendOutcome appended,
                   log_->append_stored(batch.bytes.view(), batch.header, services_.clock.wall_now_ms()));
-  readable_.append(appended.last_offset + 1, appended.bytes);
+  readable_.append(appended.base_offset, appended.last_offset + 1, appended.bytes);
   unsynced_records_ += appended.last_offset - appended.base_offset + 1;
   if (!config_.acknowledges_after_sync() || catching_up) return Status();
   const size_t records = batch.bytes.size() - kBatchHeaderSize;

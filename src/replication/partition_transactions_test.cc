@@ -181,6 +181,28 @@ TEST_F(TransactionsInPartition, WhoWaitsForStableRecordsIsToldWhenTheTransaction
   EXPECT_EQ(read(0).readable_bytes, stable_watcher->bytes);
 }
 
+TEST_F(TransactionsInPartition, ItIsKnownForHowLongReadersWait) {
+  open();
+  const auto pass = [&](Duration time) {
+    const auto task = [&]() -> Task<void> {
+      const Seams seams = process->seams();
+      ignore(co_await sleep_until(seams.scheduler, seams.clock.now() + time));
+    };
+    world.run_task(task());
+  };
+  EXPECT_FALSE(partition->unstable_since().has_value());
+  ASSERT_EQ(verify_and_send({.producer = 1}).code(), ErrorCode::none);
+  const MonotonicTime first = world.now();
+  EXPECT_EQ(partition->unstable_since(), first);
+  pass(5s);
+  ASSERT_EQ(verify_and_send({.producer = 2}).code(), ErrorCode::none);
+  EXPECT_EQ(partition->unstable_since(), first) << "the older one holds it";
+  ASSERT_EQ(mark({.producer = 1}).code(), ErrorCode::none);
+  EXPECT_EQ(partition->unstable_since(), world.now()) << "it has moved, to the begin of the second";
+  ASSERT_EQ(mark({.producer = 2}).code(), ErrorCode::none);
+  EXPECT_FALSE(partition->unstable_since().has_value());
+}
+
 TEST_F(TransactionsInPartition, NothingOpensATransactionWithoutAGuardThatHolds) {
   open();
   EXPECT_EQ(send({}).code(), ErrorCode::invalid_txn_state) << "nobody was asked";

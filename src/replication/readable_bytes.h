@@ -25,16 +25,20 @@ class ReadableBytes {
   uint64_t committed() const { return committed_; }
   uint64_t stable() const { return stable_; }
 
-  void append(Offset end, uint64_t bytes) {
+  void append(Offset begin, Offset end, uint64_t bytes) {
     appended_ += bytes;
-    uncommitted_.push_back({end, bytes});
+    uncommitted_.push_back({begin, end, bytes});
   }
   // `stable` is the last stable offset, at most the high watermark.
   void commit(Offset high_watermark, Offset stable) {
     auto batch = uncommitted_.begin();
     for (; batch != uncommitted_.end() && batch->end <= high_watermark; ++batch) {
       committed_ += batch->bytes;
-      add_unstable(*batch);
+      if (unstable_.empty() && batch->end <= stable) {
+        stable_ += batch->bytes;
+      } else {
+        add_unstable(*batch);
+      }
     }
     uncommitted_.erase(uncommitted_.begin(), batch);
     stabilize(stable);
@@ -47,6 +51,7 @@ class ReadableBytes {
 
  private:
   struct Batch {
+    Offset begin;
     Offset end;
     uint64_t bytes;
   };
@@ -56,31 +61,30 @@ class ReadableBytes {
     size_t kept = 0;
     for (size_t i = 0; i < unstable_.size(); i += 2) {
       Batch piece = unstable_[i];
-      if (i + 1 < unstable_.size()) piece = {unstable_[i + 1].end, piece.bytes + unstable_[i + 1].bytes};
+      if (i + 1 < unstable_.size()) {
+        piece.end = unstable_[i + 1].end;
+        piece.bytes += unstable_[i + 1].bytes;
+      }
       unstable_[kept++] = piece;
     }
     unstable_.resize(kept);
   }
   void stabilize(Offset stable) {
     auto piece = unstable_.begin();
-    for (; piece != unstable_.end() && piece->end <= stable; ++piece) {
-      stable_ += piece->bytes;
-      stable_end_ = piece->end;
-    }
+    for (; piece != unstable_.end() && piece->end <= stable; ++piece) stable_ += piece->bytes;
     unstable_.erase(unstable_.begin(), piece);
-    if (unstable_.empty() || stable <= stable_end_) return;
+    if (unstable_.empty() || stable <= unstable_.front().begin) return;
     Batch& cut = unstable_.front();
-    const auto share = static_cast<double>(stable - stable_end_) / static_cast<double>(cut.end - stable_end_);
+    const auto share = static_cast<double>(stable - cut.begin) / static_cast<double>(cut.end - cut.begin);
     const auto taken = std::min(cut.bytes, static_cast<uint64_t>(share * static_cast<double>(cut.bytes)));
     stable_ += taken;
     cut.bytes -= taken;
-    stable_end_ = stable;
+    cut.begin = stable;
   }
 
   uint64_t appended_ = 0;
   uint64_t committed_ = 0;
   uint64_t stable_ = 0;
-  Offset stable_end_{0};            // what is counted as stable ends here
   std::vector<Batch> uncommitted_;  // ascending, and so is the next
   std::vector<Batch> unstable_;     // committed
 };

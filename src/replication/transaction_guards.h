@@ -35,7 +35,7 @@ class TransactionGuards {
  public:
   // Producers beyond that are forgotten, the one that was not heard of for longest first: its next batch has to be
   // verified again.
-  static constexpr size_t kMaxProducers = 20'000;
+  static constexpr size_t kMaxProducers = 4096;
 
   // A producer is about to be asked about, for a batch that begins with this sequence (-1: of a coordinator). Several
   // questions about one producer epoch share a guard.
