@@ -7,9 +7,12 @@
 namespace naru::client {
 namespace {
 
-constexpr int8_t kGroupKey = 0;
 // From 4 on keys are a list, and each has its own error.
 constexpr VersionRange kFindCoordinatorVersions{.min = 4};
+
+std::string describe_key(CoordinatorKind kind, const std::string& key) {
+  return fmt::format("{} {}", kind == CoordinatorKind::group ? "group" : "transactional id", key);
+}
 
 }  // namespace
 
@@ -18,20 +21,20 @@ bool coordinator_may_answer_soon(ErrorCode code) {
          code == ErrorCode::not_coordinator;
 }
 
-Task<Result<Coordinator>> find_coordinator(ClusterClient& client, std::string group_id) {
+Task<Result<Coordinator>> find_coordinator(ClusterClient& client, CoordinatorKind kind, std::string key) {
   NARU_CO_TRY_ASSIGN(const Connection any, co_await client.any_broker());
   kafka::FindCoordinatorRequest request;
-  request.key_type = kGroupKey;
-  request.coordinator_keys = {group_id};
+  request.key_type = static_cast<int8_t>(kind);
+  request.coordinator_keys = {key};
   NARU_CO_TRY_ASSIGN(const auto response, co_await any->call<kafka::FindCoordinatorResponse>(
                                               request, client.options().request_timeout, kFindCoordinatorVersions));
   for (const auto& found : response.coordinators) {
-    if (found.key != group_id) continue;
-    NARU_CO_TRY(broker_error(found.error_code, fmt::format("group {}", group_id), found.error_message));
+    if (found.key != key) continue;
+    NARU_CO_TRY(broker_error(found.error_code, describe_key(kind, key), found.error_message));
     NARU_CO_TRY_ASSIGN(Connection connection, co_await client.broker(found.node_id));
     co_return Coordinator{.id = found.node_id, .connection = std::move(connection)};
   }
-  co_return failure(ErrorCode::network_exception, "group {}: the broker's answer leaves it out", group_id);
+  co_return failure(ErrorCode::network_exception, "{}: the broker's answer leaves it out", describe_key(kind, key));
 }
 
 }  // namespace naru::client

@@ -162,7 +162,7 @@ Task<Result<std::vector<ListedGroup>>> list_groups(ClusterClient& client, std::v
 }
 
 Task<Result<GroupDescription>> describe_group(ClusterClient& client, std::string group_id, Duration patience) {
-  co_return co_await at_coordinator(client, group_id, patience, [&](Coordinator coordinator) {
+  co_return co_await at_coordinator(client, CoordinatorKind::group, group_id, patience, [&](Coordinator coordinator) {
     return describe_group_at(client, std::move(coordinator), group_id);
   });
 }
@@ -179,9 +179,9 @@ Task<Result<std::vector<GroupDescription>>> describe_groups(ClusterClient& clien
 }
 
 Task<Status> delete_group(ClusterClient& client, std::string group_id) {
-  co_return co_await at_coordinator(client, group_id, client.options().request_timeout, [&](Coordinator coordinator) {
-    return delete_group_at(client, std::move(coordinator), group_id);
-  });
+  co_return co_await at_coordinator(
+      client, CoordinatorKind::group, group_id, client.options().request_timeout,
+      [&](Coordinator coordinator) { return delete_group_at(client, std::move(coordinator), group_id); });
 }
 
 }  // namespace naru::client

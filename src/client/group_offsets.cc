@@ -109,9 +109,9 @@ Task<Status> delete_offsets_at(ClusterClient& client, Coordinator coordinator, c
 }  // namespace
 
 Task<Result<CommittedOffsets>> fetch_group_offsets(ClusterClient& client, std::string group_id) {
-  co_return co_await at_coordinator(client, group_id, client.options().request_timeout, [&](Coordinator coordinator) {
-    return fetch_offsets_at(client, std::move(coordinator), group_id);
-  });
+  co_return co_await at_coordinator(
+      client, CoordinatorKind::group, group_id, client.options().request_timeout,
+      [&](Coordinator coordinator) { return fetch_offsets_at(client, std::move(coordinator), group_id); });
 }
 
 Task<Result<std::map<std::string, CommittedOffsets>>> fetch_offsets_of_groups(ClusterClient& client,
@@ -131,15 +131,15 @@ Task<Result<std::map<std::string, CommittedOffsets>>> fetch_offsets_of_groups(Cl
 }
 
 Task<Status> commit_group_offsets(ClusterClient& client, std::string group_id, CommittedOffsets offsets) {
-  co_return co_await at_coordinator(client, group_id, client.options().request_timeout, [&](Coordinator coordinator) {
-    return commit_offsets_at(client, std::move(coordinator), group_id, offsets);
-  });
+  co_return co_await at_coordinator(
+      client, CoordinatorKind::group, group_id, client.options().request_timeout,
+      [&](Coordinator coordinator) { return commit_offsets_at(client, std::move(coordinator), group_id, offsets); });
 }
 
 Task<Status> delete_group_offsets(ClusterClient& client, std::string group_id, std::vector<TopicPartition> partitions) {
-  co_return co_await at_coordinator(client, group_id, client.options().request_timeout, [&](Coordinator coordinator) {
-    return delete_offsets_at(client, std::move(coordinator), group_id, partitions);
-  });
+  co_return co_await at_coordinator(
+      client, CoordinatorKind::group, group_id, client.options().request_timeout,
+      [&](Coordinator coordinator) { return delete_offsets_at(client, std::move(coordinator), group_id, partitions); });
 }
 
 }  // namespace naru::client

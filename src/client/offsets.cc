@@ -11,13 +11,15 @@ namespace {
 
 using Offsets = std::map<TopicPartition, OffsetAtTime>;
 
+constexpr VersionRange kVersionsWithIsolation{.min = 2};
 constexpr Duration kElectionPatience = 5s;
 
 Task<Status> ask_leader(ClusterClient& client, BrokerId leader, const std::vector<TopicPartition>& partitions,
-                        WallTimeMs time, Offsets& offsets) {
+                        WallTimeMs time, Isolation isolation, Offsets& offsets) {
   NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(leader));
   kafka::ListOffsetsRequest request;
   request.replica_id = kNoBroker;
+  request.isolation_level = static_cast<int8_t>(isolation);
   for (const TopicPartition& partition : partitions) {
     if (request.topics.empty() || request.topics.back().name != partition.topic) {
       request.topics.emplace_back().name = partition.topic;
@@ -26,8 +28,9 @@ Task<Status> ask_leader(ClusterClient& client, BrokerId leader, const std::vecto
     wanted.partition_index = partition.partition;
     wanted.timestamp = time;
   }
-  NARU_CO_TRY_ASSIGN(const auto response,
-                     co_await connection->call<kafka::ListOffsetsResponse>(request, client.options().request_timeout));
+  const VersionRange usable = isolation == Isolation::read_committed ? kVersionsWithIsolation : VersionRange{};
+  NARU_CO_TRY_ASSIGN(const auto response, co_await connection->call<kafka::ListOffsetsResponse>(
+                                              request, client.options().request_timeout, usable));
   for (const auto& topic : response.topics) {
     for (const auto& partition : topic.partitions) {
       const TopicPartition name{topic.name, partition.partition_index};
@@ -44,7 +47,7 @@ Task<Status> ask_leader(ClusterClient& client, BrokerId leader, const std::vecto
 }
 
 Task<Status> ask_all(ClusterClient& client, const std::vector<TopicPartition>& partitions, WallTimeMs time,
-                     Offsets& offsets) {
+                     Isolation isolation, Offsets& offsets) {
   std::map<BrokerId, std::vector<TopicPartition>> by_leader;
   for (const TopicPartition& partition : partitions) {
     const PartitionInfo* known = client.metadata().find_partition(partition);
@@ -54,7 +57,8 @@ Task<Status> ask_all(ClusterClient& client, const std::vector<TopicPartition>& p
     }
     by_leader[known->leader].push_back(partition);
   }
-  for (const auto& [leader, led] : by_leader) NARU_CO_TRY(co_await ask_leader(client, leader, led, time, offsets));
+  for (const auto& [leader, led] : by_leader)
+    NARU_CO_TRY(co_await ask_leader(client, leader, led, time, isolation, offsets));
   co_return Status();
 }
 
@@ -67,14 +71,15 @@ bool passes_with_an_election(ErrorCode code) {
 
 }  // namespace
 
-Task<Result<Offsets>> list_offsets(ClusterClient& client, std::vector<TopicPartition> partitions, WallTimeMs time) {
+Task<Result<Offsets>> list_offsets(ClusterClient& client, std::vector<TopicPartition> partitions, WallTimeMs time,
+                                   Isolation isolation) {
   std::set<std::string> topics;
   for (const TopicPartition& partition : partitions) topics.insert(partition.topic);
   const Clock& clock = client.seams().clock;
   const MonotonicTime deadline = clock.now() + kElectionPatience;
   for (int attempt = 1;; ++attempt) {
     Offsets offsets;
-    const Status asked = co_await ask_all(client, partitions, time, offsets);
+    const Status asked = co_await ask_all(client, partitions, time, isolation, offsets);
     if (asked.ok()) co_return offsets;
     const bool wait = passes_with_an_election(asked.code()) && clock.now() < deadline;
     const bool once_more = attempt == 1 && needs_new_metadata(asked.code());

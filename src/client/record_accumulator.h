@@ -18,16 +18,9 @@
 #include "foundation/status.h"
 #include "foundation/time.h"
 #include "record_format/batch_builder.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru::client {
-
-// What InitProducerId gave. Without one, batches carry no sequence numbers.
-struct ProducerIdentity {
-  ProducerId id = kNoProducerId;
-  ProducerEpoch epoch{-1};
-
-  bool operator==(const ProducerIdentity&) const = default;
-};
 
 struct AccumulatorOptions {
   Compression compression = Compression::none;
@@ -85,7 +78,8 @@ class RecordAccumulator {
   // Sends it again under the current identity. Only for a batch that no broker can have.
   void restamp_and_retry(Batch batch, MonotonicTime not_before);
 
-  // Batches that are taken for the first time from now on are sent in this name.
+  // Batches that are taken for the first time from now on are sent in this name: what InitProducerId gave, or none, and
+  // then they carry no sequence numbers.
   void set_identity(ProducerIdentity identity) { identity_ = identity; }
   const ProducerIdentity& identity() const { return identity_; }
 

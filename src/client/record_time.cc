@@ -1,7 +1,9 @@
 #include "client/record_time.h"
 
 #include "client/broker_error.h"
+#include "client/committed_records.h"
 #include "client/fetched_records.h"
+#include "client/offsets.h"
 #include "kafka_protocol/messages/fetch_request.h"
 #include "kafka_protocol/messages/fetch_response.h"
 #include "record_format/record_batch.h"
@@ -13,19 +15,25 @@ constexpr VersionRange kFetchBatchVersions{.min = 4, .max = 12};  // from 13 on 
 constexpr int kBatchesWithoutRecordsMax = 16;
 constexpr int32_t kOneBatch = 1;  // the first batch comes whole, however large it is
 
-Task<Result<kafka::Records>> fetch_batch(ClusterClient& client, const TopicPartition& partition, Offset from) {
+constexpr int32_t kManyBatches = 1 << 20;
+
+using FetchedPartition = kafka::FetchResponse::PartitionData;
+
+Task<Result<FetchedPartition>> fetch_batches(ClusterClient& client, const TopicPartition& partition, Offset from,
+                                             int32_t bytes, Isolation isolation) {
   const PartitionInfo* known = client.metadata().find_partition(partition);
   if (known == nullptr || known->is_offline())
     co_return failure(broker_error(ErrorCode::leader_not_available, partition.to_string()));
   kafka::FetchRequest request;
   request.max_wait_ms = 0;
-  request.max_bytes = kOneBatch;
+  request.max_bytes = bytes;
+  request.isolation_level = static_cast<int8_t>(isolation);
   auto& topic = request.topics.emplace_back();
   topic.topic = partition.topic;
   auto& wanted = topic.partitions.emplace_back();
   wanted.partition = partition.partition;
   wanted.fetch_offset = from;
-  wanted.partition_max_bytes = kOneBatch;
+  wanted.partition_max_bytes = bytes;
   NARU_CO_TRY_ASSIGN(const Connection connection, co_await client.broker(known->leader));
   NARU_CO_TRY_ASSIGN(auto response, co_await connection->call<kafka::FetchResponse>(
                                         request, client.options().request_timeout, kFetchBatchVersions));
@@ -34,7 +42,7 @@ Task<Result<kafka::Records>> fetch_batch(ClusterClient& client, const TopicParti
     for (auto& data : answered.partitions) {
       if (answered.topic != partition.topic || data.partition_index != partition.partition) continue;
       NARU_CO_TRY(broker_error(data.error_code, partition.to_string()));
-      co_return std::move(data.records);
+      co_return std::move(data);
     }
   }
   co_return failure(ErrorCode::network_exception, "{}: the broker's answer leaves it out", partition.to_string());
@@ -47,9 +55,10 @@ Task<Result<std::optional<WallTimeMs>>> first_record_time(ClusterClient& client,
   WallTimeMs time = kNoTimestamp;
   bool found = false;
   for (int i = 0; i < kBatchesWithoutRecordsMax && from < end && !found; ++i) {
-    NARU_CO_TRY_ASSIGN(const kafka::Records records, co_await fetch_batch(client, partition, from));
-    if (records.empty()) break;
-    NARU_CO_TRY_ASSIGN(from, visit_records(records.bytes(), from, [&](const RecordView& record) {
+    NARU_CO_TRY_ASSIGN(const FetchedPartition fetched,
+                       co_await fetch_batches(client, partition, from, kOneBatch, Isolation::read_uncommitted));
+    if (fetched.records.empty()) break;
+    NARU_CO_TRY_ASSIGN(from, visit_records(fetched.records.bytes(), from, [&](const RecordView& record) {
                          time = record.timestamp;
                          found = true;
                          return false;
@@ -57,6 +66,19 @@ Task<Result<std::optional<WallTimeMs>>> first_record_time(ClusterClient& client,
   }
   if (!found || time == kNoTimestamp) co_return std::nullopt;
   co_return time;
+}
+
+Task<Result<bool>> has_committed_record(ClusterClient& client, TopicPartition partition, Offset from, Offset end) {
+  for (int i = 0; i < kBatchesWithoutRecordsMax && from < end; ++i) {
+    NARU_CO_TRY_ASSIGN(const FetchedPartition fetched,
+                       co_await fetch_batches(client, partition, from, kManyBatches, Isolation::read_committed));
+    if (fetched.records.empty()) co_return false;
+    const auto aborted = fetched.aborted_transactions.value_or(std::vector<kafka::FetchResponse::AbortedTransaction>());
+    NARU_CO_TRY_ASSIGN(const CommittedLook look, look_for_committed(fetched.records.bytes(), from, aborted));
+    if (look.found) co_return true;
+    from = look.next;
+  }
+  co_return from < end;
 }
 
 }  // namespace naru::client

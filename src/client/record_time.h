@@ -1,4 +1,4 @@
-// How old the next record of a reader is.
+// The next record of a reader: how old it is, and whether there is one.
 #pragma once
 
 #include <optional>
@@ -12,5 +12,9 @@ namespace naru::client {
 // transactions leave offsets without records). Fetches a batch.
 Task<Result<std::optional<WallTimeMs>>> first_record_time(ClusterClient& client, TopicPartition partition, Offset from,
                                                           Offset end);
+
+// Whether readers of committed records find any at or above `from` and below `end`, which is at most the last stable
+// offset: markers and what was aborted may be all that is there. True also when a few fetches do not tell.
+Task<Result<bool>> has_committed_record(ClusterClient& client, TopicPartition partition, Offset from, Offset end);
 
 }  // namespace naru::client

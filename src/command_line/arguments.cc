@@ -17,11 +17,11 @@ namespace {
 constexpr std::string_view kDefaultBootstrap = "127.0.0.1:9092";
 constexpr int kUsageError = 2;
 constexpr const char *kBrokers = "Broker", *kTopics = "Topics", *kRecords = "Records", *kGroups = "Groups",
-                     *kCluster = "Cluster";
+                     *kTransactions = "Transactions", *kCluster = "Cluster";
 
 // What CLI11 stores as text and becomes something better afterwards.
 struct Texts {
-  std::string bootstrap, timeout, acks, compression, rate, count, size, from, to, watch;
+  std::string bootstrap, timeout, acks, compression, rate, count, size, from, to, watch, producer_id;
   std::vector<std::string> configs, headers, partitions;
 };
 
@@ -39,6 +39,7 @@ class Parser {
     add_produce();
     add_consume();
     add_group();
+    add_txn();
     CLI::App* cluster = app_.add_subcommand("cluster", "The cluster as a whole")->group(kCluster);
     cluster->require_subcommand(1);
     leaf(*cluster, "status", "Brokers, partitions and their health", ClusterStatusFlags{});
@@ -193,6 +194,25 @@ class Parser {
     remove->add_option("NAME", group_delete_.names, "One or several")->required();
   }
 
+  void add_txn() {
+    CLI::App* txn = app_.add_subcommand("txn", "Look at transactions, and end those that are stuck");
+    txn->group(kTransactions)->require_subcommand(1);
+    CLI::App* list = leaf(*txn, "list", "All transactional ids, with their transactions", txn_list_);
+    list->add_option("--state", txn_list_.states, "Only those in these states: Ongoing, PrepareCommit, ...")
+        ->delimiter(',')
+        ->take_all();
+    list->add_flag("--stuck", txn_list_.stuck, "Only transactions that do not end by themselves");
+    CLI::App* describe = leaf(*txn, "describe", "State, producer, age and partitions of a transaction", txn_describe_);
+    describe->add_option("ID", txn_describe_.id, "The transactional id")->required();
+    CLI::App* abort = leaf(*txn, "abort", "Abort a transaction, and shut its producer out", txn_abort_);
+    abort->add_option("ID", txn_abort_.id, "The transactional id");
+    abort->add_flag("--fence", txn_abort_.fence, "Shut its producer out even if nothing is open");
+    last_wins(abort->add_option("--topic", txn_abort_.topic, "Where a transaction hangs that no coordinator knows"));
+    abort->add_option("--partition", texts_.partitions, "In which partition of the topic")->expected(1);
+    last_wins(abort->add_option("--producer-id", texts_.producer_id, "Whose it is"))->type_name("NUMBER");
+    abort->footer("Either the ID, or --topic, --partition and --producer-id as `naru txn list --stuck` tells them.");
+  }
+
   Status finish(const Environment& environment) {
     if (texts_.bootstrap.empty()) {
       const auto variable = std::ranges::find(environment, kBootstrapVariable, &KeyValue::first);
@@ -215,6 +235,11 @@ class Parser {
     }
     if (auto* why = std::get_if<GroupWhyFlags>(&command_))
       return parse_flag("--watch", texts_.watch, parse_duration, why->watch);
+    if (const auto* txn_list = std::get_if<TxnListFlags>(&command_); txn_list && txn_list->stuck) {
+      if (!txn_list->states.empty())
+        return error(ErrorCode::invalid_argument, "--stuck knows in which states it looks: it goes without --state");
+    }
+    if (auto* abort = std::get_if<TxnAbortFlags>(&command_)) return finish(*abort);
     return {};
   }
 
@@ -233,6 +258,20 @@ class Parser {
     if (!texts_.size.empty() && !produce.count)
       return error(ErrorCode::invalid_argument, "--size is the size of generated records: it needs --count");
     return {};
+  }
+
+  Status finish(TxnAbortFlags& abort) const {
+    std::optional<int64_t> producer_id;
+    NARU_TRY(parse_flag("--producer-id", texts_.producer_id, parse_number, producer_id));
+    if (producer_id) abort.producer_id = ProducerId(*producer_id);
+    std::vector<PartitionIndex> partitions;
+    NARU_TRY(parse_partitions(texts_.partitions, partitions));
+    if (!partitions.empty()) abort.partition = partitions.front();
+    const bool any = !abort.topic.empty() || abort.partition || abort.producer_id;
+    const bool all = !abort.topic.empty() && abort.partition && abort.producer_id;
+    if (abort.id.empty() ? all && !abort.fence : !any) return {};
+    return error(ErrorCode::invalid_argument,
+                 "give the ID of a transaction, or else all of --topic, --partition and --producer-id");
   }
 
   Status finish(ConsumeFlags& consume) const {
@@ -259,6 +298,9 @@ class Parser {
   GroupResetFlags group_reset_;
   GroupDeleteFlags group_delete_;
   GroupWhyFlags group_why_;
+  TxnListFlags txn_list_;
+  TxnDescribeFlags txn_describe_;
+  TxnAbortFlags txn_abort_;
   DoctorFlags doctor_;
 };
 
@@ -287,8 +329,8 @@ std::expected<Arguments, EarlyExit> parse_arguments(std::span<const std::string>
                                                     std::string_view version) {
   auto all = without_help_verb(words);
   join_reset_target(all);
-  constexpr std::array<std::string_view, 8> kCommands{"server", "topic",   "produce", "consume",
-                                                      "group",  "cluster", "doctor",  "version"};
+  constexpr std::array<std::string_view, 9> kCommands{"server", "topic",   "produce", "consume", "group",
+                                                      "txn",    "cluster", "doctor",  "version"};
   if (!all.front().starts_with('-') && std::ranges::find(kCommands, all.front()) == kCommands.end()) {
     return std::unexpected(EarlyExit{kUsageError, "",
                                      fmt::format("naru: there is no command '{}'; there are {} and help\n",

@@ -103,6 +103,21 @@ struct GroupWhyFlags {
   Duration watch = 6s;
 };
 
+struct TxnListFlags {
+  std::vector<std::string> states;  // empty: all
+  bool stuck = false;               // only those that do not end by themselves
+};
+struct TxnDescribeFlags {
+  std::string id;
+};
+struct TxnAbortFlags {
+  std::string id;  // empty: a transaction that hangs in a partition
+  bool fence = false;
+  std::string topic;
+  std::optional<PartitionIndex> partition;
+  std::optional<ProducerId> producer_id;
+};
+
 struct ClusterStatusFlags {};
 struct DoctorFlags {
   std::vector<std::string> data;  // folders to look at
@@ -111,8 +126,8 @@ struct VersionFlags {};
 
 using Command = std::variant<ServerFlags, TopicCreateFlags, TopicListFlags, TopicDescribeFlags, TopicDeleteFlags,
                              TopicSetPartitionsFlags, TopicConfigFlags, ProduceFlags, ConsumeFlags, GroupListFlags,
-                             GroupDescribeFlags, GroupResetFlags, GroupDeleteFlags, GroupWhyFlags, ClusterStatusFlags,
-                             DoctorFlags, VersionFlags>;
+                             GroupDescribeFlags, GroupResetFlags, GroupDeleteFlags, GroupWhyFlags, TxnListFlags,
+                             TxnDescribeFlags, TxnAbortFlags, ClusterStatusFlags, DoctorFlags, VersionFlags>;
 
 struct Arguments {
   CommonFlags common;

@@ -50,6 +50,30 @@ TEST(Arguments, GroupCommands) {
   EXPECT_EQ(flags<GroupWhyFlags>({"group", "why", "g", "--watch", "1s"}).watch, Duration(1s));
 }
 
+TEST(Arguments, TransactionCommands) {
+  EXPECT_EQ(flags<TxnListFlags>({"txn", "list", "--state", "Ongoing,PrepareAbort"}).states,
+            (Words{"Ongoing", "PrepareAbort"}));
+  EXPECT_FALSE(flags<TxnListFlags>({"txn", "list"}).stuck);
+  EXPECT_TRUE(flags<TxnListFlags>({"txn", "list", "--stuck"}).stuck);
+  EXPECT_EQ(flags<TxnDescribeFlags>({"txn", "describe", "copier"}).id, "copier");
+  EXPECT_TRUE(flags<TxnAbortFlags>({"txn", "abort", "copier", "--fence"}).fence);
+  EXPECT_EQ(flags<TxnAbortFlags>({"txn", "abort", "--", "-copier"}).id, "-copier");
+  const auto hanging =
+      flags<TxnAbortFlags>({"txn", "abort", "--topic", "orders", "--partition", "3", "--producer-id", "4000"});
+  EXPECT_EQ(hanging.id, "");
+  EXPECT_EQ(hanging.topic, "orders");
+  EXPECT_EQ(hanging.partition, PartitionIndex(3));
+  EXPECT_EQ(hanging.producer_id, ProducerId(4000));
+  const std::string either =
+      "naru: give the ID of a transaction, or else all of --topic, --partition and --producer-id\n";
+  EXPECT_EQ(refusal({"txn", "abort"}), either);
+  EXPECT_EQ(refusal({"txn", "abort", "copier", "--topic", "orders"}), either);
+  EXPECT_EQ(refusal({"txn", "abort", "--topic", "orders", "--producer-id", "1"}), either);
+  EXPECT_EQ(refusal({"txn", "abort", "--topic", "t", "--partition", "0", "--producer-id", "1", "--fence"}), either);
+  EXPECT_NE(refusal({"txn", "abort", "--producer-id", "x"}).find("--producer-id: "), std::string::npos);
+  EXPECT_NE(refusal({"txn", "list", "--stuck", "--state", "Ongoing"}).find("without --state"), std::string::npos);
+}
+
 TEST(Arguments, WhereToResetAGroupTo) {
   using Kind = StartAt::Kind;
   const auto target = [](const Words& to) {
@@ -120,10 +144,11 @@ TEST(Arguments, WhereToBegin) {
 }
 
 TEST(Arguments, WhatIsWrongIsNamed) {
-  EXPECT_EQ(refusal({"tpoic"}),
-            "naru: there is no command 'tpoic'; there are server, topic, produce, consume, group, cluster, doctor, "
-            "version and "
-            "help\n");
+  EXPECT_EQ(
+      refusal({"tpoic"}),
+      "naru: there is no command 'tpoic'; there are server, topic, produce, consume, group, txn, cluster, doctor, "
+      "version and "
+      "help\n");
   EXPECT_EQ(refusal({"topic", "create", "x", "--config", "nonsense"}), "naru: --config nonsense: expected key=value\n");
   EXPECT_EQ(refusal({"produce", "x", "--acks", "2"}), "naru: --acks: '2' is not all, 1 or 0\n");
   EXPECT_EQ(refusal({"produce", "x", "--size", "10"}),

@@ -54,6 +54,12 @@ std::string hint_for(const Status& status) {
       return "`naru topic config NAME --all` shows every key of a topic; docs/configuration.md says what each may be.";
     case ErrorCode::group_id_not_found:
       return "`naru group list` shows the groups that exist.";
+    case ErrorCode::transactional_id_not_found:
+      return "`naru txn list` shows those that exist. One that nobody uses is forgotten after "
+             "transactional.id.expiration.ms.";
+    case ErrorCode::concurrent_transactions:
+      return "Its transaction is still being ended: `naru txn describe ID` names its partitions, `naru cluster status` "
+             "those without a leader.";
     case ErrorCode::non_empty_group:
     case ErrorCode::unknown_member_id:
       return "Stop the group's members first; `naru group describe NAME` shows them. One that was killed counts until "

@@ -152,6 +152,53 @@ bool somebody_is_behind(const GroupFacts& facts) {
   });
 }
 
+std::string_view id_of(const BlockingTransaction& blocking) {
+  return blocking.open.known ? std::string_view(blocking.open.known->id) : std::string_view();
+}
+
+std::string transaction_text(const BlockingTransaction& blocking, WallTimeMs now) {
+  const std::string producer = producer_text(blocking.open.producer.producer);
+  if (blocking.is_hanging) return fmt::format("that of {}, which no coordinator knows", producer);
+  if (!blocking.open.known) return fmt::format("that of {}", producer);
+  std::string text = fmt::format("that of transactional id {} ({})", printable(id_of(blocking)), producer);
+  if (!blocking.description) return text + fmt::format(", {}", printable(blocking.open.known->state));
+  const client::TransactionDescription& transaction = *blocking.description;
+  text += fmt::format(", {}", printable(transaction.state));
+  if (transaction.start >= 0)
+    text +=
+        fmt::format(" for {} (since {})", format_age(age_of(transaction.start, now)), format_time(transaction.start));
+  return text + fmt::format(", with a timeout of {}", format_age(transaction.timeout));
+}
+
+// What can be done about it.
+std::string remedy_for(const BlockingTransaction& blocking) {
+  if (blocking.is_hanging) return fmt::format("`{}` ends it", abort_command(blocking.open));
+  if (!blocking.open.known) return "`naru txn list` shows who has transactions, once all brokers answer";
+  const std::string look = fmt::format("`{}` tells more", describe_command(id_of(blocking)));
+  if (client::is_being_ended(blocking.open.known->state)) return look;
+  return fmt::format("{}, `{}` ends it and shuts its producer out", look, abort_command(id_of(blocking)));
+}
+
+Reason explain_open_transaction(const GroupFacts& facts) {
+  const BlockingTransaction& first = facts.blocking.front();
+  const client::PartitionProducer& producer = first.open.producer;
+  const std::string where = printable(first.open.partition.to_string());
+  Reason reason{.word = "open-transaction",
+                .sentence = fmt::format("{} waits for an open transaction in {}: {}", subject(facts.group), where,
+                                        transaction_text(first, facts.now)),
+                .evidence = {remedy_for(first)}};
+  std::string begun = fmt::format("it began at offset {} of {}", producer.transaction_start, where);
+  if (producer.last_timestamp >= 0)
+    begun += fmt::format("; its producer's last record there is {} old",
+                         format_age(age_of(producer.last_timestamp, facts.now)));
+  reason.evidence.push_back(std::move(begun));
+  if (facts.blocking.size() > 1)
+    reason.evidence.push_back(
+        fmt::format("it waits so in {}", counted(static_cast<int64_t>(facts.blocking.size()), "partition")));
+  std::ranges::move(where_behind(facts), std::back_inserter(reason.evidence));
+  return reason;
+}
+
 Reason explain_lag(const GroupFacts& facts) {
   const std::string behind = fmt::format("{} is behind by {}", subject(facts.group), lag_text(facts));
   Reason reason{.word = "not_moving", .sentence = behind, .evidence = where_behind(facts)};
@@ -184,7 +231,7 @@ Reason explain_no_lag(const GroupFacts& facts) {
           .evidence = {}};
 }
 
-// The most certain and most surprising first. Readers that wait for an open transaction would come in front of the lag.
+// The most certain and most surprising first.
 Reason explain_stable(const GroupFacts& facts) {
   if (nobody_has_partitions(facts.group)) return explain_no_partitions(facts);
   if (const PartitionProgress* offline = find_offline(facts)) {
@@ -199,6 +246,8 @@ Reason explain_stable(const GroupFacts& facts) {
                                     subject(facts.group), records_text(lost)),
             .evidence = worst_partitions(facts, [](const PartitionProgress& p) { return p.lost(); }, "lost")};
   }
+  const bool moves = facts.movement && facts.movement->records > 0;
+  if (!facts.blocking.empty() && !moves) return explain_open_transaction(facts);
   return total_lag(facts.partitions, facts.now).records > 0 ? explain_lag(facts) : explain_no_lag(facts);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/group_admin.h"
+#include "command_line/blocking_transactions.h"
 #include "command_line/group_progress.h"
 
 namespace naru::command_line {
@@ -19,8 +20,9 @@ struct Movement {
 struct GroupFacts {
   client::GroupDescription group;
   std::vector<PartitionProgress> partitions;
-  std::vector<std::string> missing_topics;  // that members want and that do not exist
-  std::optional<Movement> movement;         // none: it was not watched
+  std::vector<std::string> missing_topics;    // that members want and that do not exist
+  std::optional<Movement> movement;           // none: it was not watched
+  std::vector<BlockingTransaction> blocking;  // where it waits for the end of a transaction
   WallTimeMs now = 0;
 };
 

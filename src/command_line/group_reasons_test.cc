@@ -94,6 +94,59 @@ TEST(GroupReasons, WithoutMembers) {
   EXPECT_FALSE(is_worth_watching(facts));
 }
 
+GroupFacts waiting_for_a_transaction() {
+  GroupFacts facts = stable({partition_at(0, 17, 0, 20)});
+  facts.movement = Movement{.watched = 6s};
+  const client::ListedTransaction listed{
+      .id = "copier", .state = "Ongoing", .producer_id = ProducerId(4000), .coordinator = BrokerId(1)};
+  const client::PartitionProducer producer{.producer = {ProducerId(4000), ProducerEpoch(3)},
+                                           .last_timestamp = kNow - 90'000,
+                                           .transaction_start = Offset(17)};
+  facts.blocking = {{.open = {{"orders", PartitionIndex(0)}, producer, listed},
+                     .description = client::TransactionDescription{.id = "copier",
+                                                                   .state = "Ongoing",
+                                                                   .producer = producer.producer,
+                                                                   .timeout = 15min,
+                                                                   .start = kNow - 180'000}}};
+  return facts;
+}
+
+TEST(GroupReasons, AnOpenTransactionIsNamedWithItsProducerAndWhatToDo) {
+  GroupFacts facts = waiting_for_a_transaction();
+  const Reason reason = explain(facts);
+  EXPECT_EQ(reason.word, "open-transaction");
+  EXPECT_EQ(reason.sentence,
+            "group g waits for an open transaction in orders-0: that of transactional id copier (producer 4000, epoch "
+            "3), Ongoing for 3 min (since 2023-11-14T22:12:00.000Z), with a timeout of 15 min");
+  EXPECT_EQ(reason.evidence, (std::vector<std::string>{
+                                 "`naru txn describe copier` tells more, `naru txn abort copier` ends it and shuts "
+                                 "its producer out",
+                                 "it began at offset 17 of orders-0; its producer's last record there is 90 s old",
+                                 "orders-0: 3 records behind, read by m1 (client app, host 10.0.0.7)"}));
+  facts.blocking[0].open.known->state = facts.blocking[0].description->state = "PrepareCommit";
+  EXPECT_EQ(explain(facts).evidence[0], "`naru txn describe copier` tells more") << "it cannot be aborted any more";
+  facts.movement->records = 1;
+  EXPECT_EQ(explain(facts).word, "moving") << "it waits, but never for long";
+}
+
+TEST(GroupReasons, AnOpenTransactionThatNoCoordinatorKnows) {
+  GroupFacts facts = waiting_for_a_transaction();
+  BlockingTransaction& blocking = facts.blocking[0];
+  blocking.open.known.reset();
+  blocking.description.reset();
+  EXPECT_TRUE(explain(facts).sentence.ends_with(": that of producer 4000, epoch 3")) << explain(facts).sentence;
+  EXPECT_EQ(explain(facts).evidence[0], "`naru txn list` shows who has transactions, once all brokers answer");
+  blocking.is_hanging = true;
+  blocking.open.producer.last_timestamp = -1;
+  facts.blocking.push_back(blocking);
+  const Reason hanging = explain(facts);
+  EXPECT_TRUE(hanging.sentence.ends_with(": that of producer 4000, epoch 3, which no coordinator knows"))
+      << hanging.sentence;
+  EXPECT_EQ(hanging.evidence[0], "`naru txn abort --topic orders --partition 0 --producer-id 4000` ends it");
+  EXPECT_EQ(hanging.evidence[1], "it began at offset 17 of orders-0");
+  EXPECT_EQ(hanging.evidence[2], "it waits so in 2 partitions");
+}
+
 TEST(GroupReasons, ARebalanceNamesWhomItWaitsFor) {
   GroupFacts facts = stable({});
   facts.group.state = "PreparingRebalance";

@@ -57,6 +57,8 @@ Task<Result<Reason>> find_reason(CommandContext& context, client::ClusterClient&
   co_await find_record_times(client, facts.partitions);
   if (is_worth_watching(facts)) {
     NARU_CO_TRY_ASSIGN(facts.movement, co_await watch(context, client, facts, flags.watch));
+    // Whoever reads committed records is at an open transaction all the time, and moves on when it ends.
+    if (facts.movement->records == 0) facts.blocking = co_await find_blocking(client, facts.partitions);
   }
   facts.now = context.seams.clock.wall_now_ms();
   co_return explain(facts);

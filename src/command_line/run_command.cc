@@ -9,6 +9,7 @@
 #include "command_line/json_text.h"
 #include "command_line/produce_command.h"
 #include "command_line/topic_commands.h"
+#include "command_line/txn_commands.h"
 #include "foundation/assert.h"
 
 namespace naru::command_line {
@@ -43,6 +44,9 @@ struct Starter {
   Task<ExitCode> operator()(GroupResetFlags flags) const { return group_reset(context, std::move(flags)); }
   Task<ExitCode> operator()(GroupDeleteFlags flags) const { return group_delete(context, std::move(flags)); }
   Task<ExitCode> operator()(GroupWhyFlags flags) const { return group_why(context, std::move(flags)); }
+  Task<ExitCode> operator()(TxnListFlags flags) const { return txn_list(context, std::move(flags)); }
+  Task<ExitCode> operator()(TxnDescribeFlags flags) const { return txn_describe(context, std::move(flags)); }
+  Task<ExitCode> operator()(TxnAbortFlags flags) const { return txn_abort(context, std::move(flags)); }
   Task<ExitCode> operator()(ClusterStatusFlags flags) const { return cluster_status(context, flags); }
   Task<ExitCode> operator()(DoctorFlags flags) const { return doctor(context, std::move(flags)); }
   Task<ExitCode> operator()(VersionFlags) const { return print_version(context); }

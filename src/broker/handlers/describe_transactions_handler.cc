@@ -53,6 +53,7 @@ Task<Response> handle_describe_transactions(const BrokerServices& services, cons
         });
     if (found) {
       fill(services, context, *found, described);
+      if (request.naru_include_times) described.naru_last_update_ms = found->last_update_ms;
     } else {
       described.error_code = found.error().code();
     }
