@@ -1,0 +1,79 @@
+// Copies records from one topic to the next, exactly once: reads what is committed, writes it in transactions that hold
+// its own position as well, aborts now and then, dies and begins anew, sleeps for longer than a transaction may last.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "platform/seams.h"
+#include "simulation/broker_directory.h"
+#include "simulation/copy_history.h"
+#include "simulation/transactional_client.h"
+
+namespace naru::simulation {
+
+// What all copiers of a run share.
+struct CopyContext {
+  Seams seams;
+  BrokerDirectory& brokers;
+  CopyHistory& history;
+  const bool& stopping;
+  int partitions = 1;  // of each topic
+  Duration pause = 100ms;
+};
+
+struct CopyStage {
+  std::string from;
+  std::string to;
+  std::string name() const { return from + "-to-" + to; }  // of the group and of the transactional id
+};
+
+class Copier {
+ public:
+  Copier(CopyContext context, CopyStage stage) : context_(context), stage_(std::move(stage)) {}
+
+  // Until the run stops.
+  Task<void> run();
+  // On healed brokers: copies what is left, to the ends of the logs. False when that takes longer; last_error() is why.
+  Task<bool> finish(Duration limit);
+  ErrorCode last_error() const { return last_error_; }
+
+ private:
+  enum class Next : uint8_t {
+    go_on,
+    wait,         // there is nothing to copy
+    begin_again,  // the client finds out who it is now, and how far it has come
+    die,
+  };
+  struct Copies {
+    std::map<PartitionName, std::vector<std::string>> values;  // by where they go
+    std::map<PartitionName, Offset> positions;                 // by where they come from
+  };
+
+  Task<void> pause(Duration longest);
+  std::unique_ptr<TransactionalClient> new_client();
+  Task<bool> begin(TransactionalClient& client);
+  Task<void> live(TransactionalClient& client);
+  Task<Next> copy_some(TransactionalClient& client);
+  Task<Next> end(TransactionalClient& client, uint64_t transaction, const Copies& copies);
+  Task<Copies> read_some(uint64_t transaction);
+  Task<bool> write(TransactionalClient& client, const Copies& copies);
+  Task<bool> is_at_the_end();
+  PartitionName source(int index) const { return {stage_.from, PartitionIndex(index)}; }
+  bool is_over() const;
+  bool chance(uint64_t one_in) { return !is_calm() && context_.seams.random.one_in(one_in); }
+  bool is_calm() const { return deadline_.has_value(); }
+
+  CopyContext context_;
+  const CopyStage stage_;
+  std::optional<MonotonicTime> deadline_;  // in the end
+  std::map<PartitionName, Offset> positions_;
+  ErrorCode last_error_ = ErrorCode::none;
+};
+
+// The end of a partition for all readers, or for those of committed records alone.
+Task<Result<Offset>> end_of_partition(BrokerDirectory& brokers, PartitionName partition, bool committed);
+
+}  // namespace naru::simulation
