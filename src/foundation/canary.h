@@ -33,9 +33,8 @@ enum class Canary : uint8_t {
   uncompared_controller,       // transactions do not compare what the controller has read
   markers_before_prepare,      // a transaction's markers are written before it is committed that it ends
   lso_is_high_watermark,       // readers of committed records do not wait for the ends of transactions
-  unverified_batches,          // a batch opens a transaction of which its coordinator need not know
-  late_markers_taken,          // a marker ends whatever transaction of its producer is open
-  late_requests_taken,         // ... and so does what a producer has sent on a connection that it has left
+  unverified_batches,          // a batch opens a transaction, whatever the coordinator says
+  late_requests_taken,         // the coordinator obeys what was sent on a connection that the producer has left
 };
 
 namespace canary_detail {

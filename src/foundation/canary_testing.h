@@ -38,7 +38,6 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::markers_before_prepare, "markers_before_prepare"},
     CanaryName{Canary::lso_is_high_watermark, "lso_is_high_watermark"},
     CanaryName{Canary::unverified_batches, "unverified_batches"},
-    CanaryName{Canary::late_markers_taken, "late_markers_taken"},
     CanaryName{Canary::late_requests_taken, "late_requests_taken"},
 };
 

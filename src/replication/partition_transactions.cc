@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "foundation/assert.h"
-#include "foundation/canary.h"
 #include "replication/partition.h"
 
 namespace naru {
@@ -21,12 +20,11 @@ Result<VerificationGuard> Partition::begin_verification_inside(const BatchHeader
   const SequenceCheck check = known.check(header);
   if (check.refused == ErrorCode::invalid_producer_epoch) return failure(check.refused);
   if (check.duplicate || known.in_transaction(producer_of(header))) return VerificationGuard{0};
-  if (is_planted(Canary::unverified_batches)) return VerificationGuard{0};
   return guards_.begin(producer_of(header), header.base_sequence);
 }
 
 AppendTerms Partition::terms_of(const AppendRequest& request) const {
-  if (!request.verified) return {.may_open = request.by_coordinator || is_planted(Canary::unverified_batches)};
+  if (!request.verified) return {.may_open = request.by_coordinator};
   return {.may_open = guards_.holds(producer_of(request.validated.header), request.verified->guard),
           .begins_at_zero = request.verified->implicit};
 }
@@ -62,7 +60,6 @@ void Partition::note_transactional(const AppendRequest& request) {
 bool Partition::is_late(const MarkerRequest& request) const {
   const Producer* known = log_->producers().find(request.producer.id);
   if (known == nullptr || !known->in_transaction()) return false;
-  if (is_planted(Canary::late_markers_taken)) return false;
   const TransactionNumber open = guards_.number(request.producer.id);
   return open != kNoTransactionNumber && request.number != kNoTransactionNumber && open != request.number;
 }

@@ -14,13 +14,20 @@ constexpr Duration kCallTimeout = 20s;
 constexpr int16_t kListOffsetsVersion = 7;
 constexpr int32_t kTransactionTimeoutMs = 2000;
 constexpr size_t kMostBatches = 3;
+constexpr uint64_t kMostPadding = 30;
+
+// The coordinator has aborted it, says the answer to a commit: TRANSACTION_ABORTABLE to clients of version 2, the other
+// one to those of version 1.
+bool is_refusal(ErrorCode error) {
+  return error == ErrorCode::transaction_abortable || error == ErrorCode::invalid_producer_id_mapping;
+}
 
 // In up to three batches.
-std::vector<std::vector<std::string>> in_batches(const std::vector<std::string>& values, Random& random) {
-  std::vector<std::vector<std::string>> batches(1);
-  for (const std::string& value : values) {
+std::vector<TransactionalClient::Records> in_batches(const TransactionalClient::Records& records, Random& random) {
+  std::vector<TransactionalClient::Records> batches(1);
+  for (const auto& record : records) {
     if (!batches.back().empty() && batches.size() < kMostBatches && random.one_in(3)) batches.emplace_back();
-    batches.back().push_back(value);
+    batches.back().push_back(record);
   }
   return batches;
 }
@@ -115,16 +122,17 @@ Task<Copier::Copies> Copier::read_some(uint64_t transaction) {
       continue;
     }
     const size_t count = is_calm() ? read->records.size() : std::min(read->records.size(), 1 + random.below(8));
-    auto& values = copies.values[{stage_.to, from.second}];
+    auto& records = copies.records[{stage_.to, from.second}];
     for (size_t i = 0; i < count; ++i) {
       const auto original = CopiedValue::parse(read->records[i].second);
       if (!original) continue;
-      values.push_back(CopiedValue{.number = original->number, .transaction = transaction}.to_string(random.below(30)));
+      const CopiedValue copy{.number = original->number, .transaction = transaction};
+      records.emplace_back(copy.key(), copy.to_string(random.below(kMostPadding)));
     }
     // Past markers and what was aborted, too, where everything before was taken.
     const Offset next = count == read->records.size() ? read->next : read->records[count - 1].first + 1;
-    if (values.empty()) {
-      copies.values.erase({stage_.to, from.second});
+    if (records.empty()) {
+      copies.records.erase({stage_.to, from.second});
       positions_[from] = next;
     } else {
       copies.positions[from] = next;
@@ -136,13 +144,13 @@ Task<Copier::Copies> Copier::read_some(uint64_t transaction) {
 Task<Copier::Next> Copier::copy_some(TransactionalClient& client) {
   const uint64_t transaction = context_.history.new_transaction();
   const Copies copies = co_await read_some(transaction);
-  if (copies.values.empty()) co_return Next::wait;
-  for (const auto& [partition, values] : copies.values) {
-    for (const std::string& value : values) context_.history.sent(transaction, partition, value);
+  if (copies.records.empty()) co_return Next::wait;
+  for (const auto& [partition, records] : copies.records) {
+    for (const auto& [key, value] : records) context_.history.sent(transaction, partition, value);
   }
   if (chance(15)) {
-    const auto& [partition, values] = *copies.values.begin();
-    co_await client.write_and_give_up(partition, values);
+    const auto& [partition, records] = *copies.records.begin();
+    co_await client.write_and_give_up(partition, records);
     co_return !chance(2) && co_await client.end(false) ? Next::go_on : Next::die;
   }
   const bool is_written = co_await write(client, copies);
@@ -160,8 +168,8 @@ Task<Copier::Next> Copier::copy_some(TransactionalClient& client) {
 Task<bool> Copier::write(TransactionalClient& client, const Copies& copies) {
   const bool positions_first = chance(3);
   if (positions_first && !co_await client.send_offsets(stage_.name(), copies.positions)) co_return false;
-  for (const auto& [partition, values] : copies.values) {
-    if (!co_await client.write(partition, in_batches(values, context_.seams.random))) co_return false;
+  for (const auto& [partition, records] : copies.records) {
+    if (!co_await client.write(partition, in_batches(records, context_.seams.random))) co_return false;
   }
   co_return positions_first || co_await client.send_offsets(stage_.name(), copies.positions);
 }
@@ -169,8 +177,11 @@ Task<bool> Copier::write(TransactionalClient& client, const Copies& copies) {
 Task<Copier::Next> Copier::end(TransactionalClient& client, uint64_t transaction, const Copies& copies) {
   if (chance(8)) co_return co_await client.end(false) ? Next::go_on : Next::begin_again;
   context_.history.commit_asked(transaction);
+  context_.committing.insert(stage_.name());
   const bool is_committed = co_await client.end(true);
+  context_.committing.erase(stage_.name());
   last_error_ = client.last_error();
+  if (!is_committed && is_refusal(last_error_)) context_.history.refused(transaction);
   if (!is_committed) co_return chance(2) ? Next::die : Next::begin_again;
   context_.history.committed(transaction);
   for (const auto& [partition, position] : copies.positions) positions_[partition] = position;

@@ -2,7 +2,10 @@
 // its own position as well, aborts now and then, dies and begins anew, sleeps for longer than a transaction may last.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,8 @@ struct CopyContext {
   BrokerDirectory& brokers;
   CopyHistory& history;
   const bool& stopping;
-  int partitions = 1;  // of each topic
+  std::set<std::string>& committing;  // names of stages that wait for the answer
+  int partitions = 1;                 // of each topic
   Duration pause = 100ms;
 };
 
@@ -48,8 +52,8 @@ class Copier {
     die,
   };
   struct Copies {
-    std::map<PartitionName, std::vector<std::string>> values;  // by where they go
-    std::map<PartitionName, Offset> positions;                 // by where they come from
+    std::map<PartitionName, TransactionalClient::Records> records;  // by where they go
+    std::map<PartitionName, Offset> positions;                      // by where they come from
   };
 
   Task<void> pause(Duration longest);

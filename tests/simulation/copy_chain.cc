@@ -39,6 +39,7 @@ Copier CopyChain::copier(int stage) {
            .brokers = brokers_,
            .history = history_,
            .stopping = stopping_,
+           .committing = committing_,
            .partitions = plan_.copy_partitions,
            .pause = plan_.copy_pause},
           {.from = all.at(static_cast<size_t>(stage)), .to = all.at(static_cast<size_t>(stage) + 1)}};
@@ -71,8 +72,9 @@ Task<void> CopyChain::write_source(std::shared_ptr<KafkaClient> client, Partitio
   std::vector<std::string> values;
   BatchBuilder builder;
   for (uint64_t i = 0, count = 1 + seams_.random.below(6); i < count; ++i) {
-    values.push_back(CopiedValue{.number = history_.new_number()}.to_string(seams_.random.below(kMostPadding)));
-    builder.add(seams_.clock.wall_now_ms(), "key", values.back());
+    const CopiedValue value{.number = history_.new_number()};
+    values.push_back(value.to_string(seams_.random.below(kMostPadding)));
+    builder.add(seams_.clock.wall_now_ms(), value.key(), values.back());
     history_.source_sent(partition, values.back());
   }
   const Bytes batch = builder.build().value();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class CopyChain {
   Task<void> finish(Duration limit);
 
   const CopyHistory& history() const { return history_; }
+  // The transactional ids of those who have asked to commit, and wait.
+  const std::set<std::string>& committing() const { return committing_; }
 
  private:
   Task<void> pause(Duration longest);
@@ -50,6 +53,7 @@ class CopyChain {
   const bool& stopping_;
   UniqueFunction<void(std::string)>& failed_;
   CopyHistory history_;
+  std::set<std::string> committing_;
 };
 
 }  // namespace naru::simulation

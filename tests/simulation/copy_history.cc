@@ -152,10 +152,14 @@ void CopyHistory::check_whole() {
   }
   for (const auto& [number, transaction] : copied_) {
     const size_t count = visible[number].size();
-    if (count == transaction.values.size() || (count == 0 && !transaction.committed)) continue;
+    const bool is_whole =
+        transaction.refused ? count == 0 : count == transaction.values.size() || (count == 0 && !transaction.committed);
+    if (is_whole) continue;
     violated(fmt::format("transaction {}, which {}: {} of its {} records are visible", number,
-                         transaction.committed ? "is committed" : "may be committed", count,
-                         transaction.values.size()));
+                         transaction.committed ? "is committed"
+                         : transaction.refused ? "was refused"
+                                               : "may be committed",
+                         count, transaction.values.size()));
   }
 }
 

@@ -27,6 +27,8 @@ struct CopiedValue {
   uint64_t transaction = kNoTransaction;
 
   std::string to_string(size_t padding) const;
+  // Of the record: what was committed is the only one of its key, and compaction keeps it.
+  std::string key() const { return std::to_string(number); }
   static std::optional<CopiedValue> parse(std::string_view text);
 };
 
@@ -46,6 +48,8 @@ class CopyHistory {
   void commit_asked(uint64_t transaction) { copied_[transaction].commit_asked = true; }
   // The coordinator said so: readers will see all of it.
   void committed(uint64_t transaction);
+  // The coordinator said that it was aborted: nobody ever sees any of it.
+  void refused(uint64_t transaction) { copied_[transaction].refused = true; }
   // A reader of committed records got it.
   void seen(const PartitionName& partition, Offset offset, const std::string& value);
   // Records at or above the last stable offset are nobody's to read.
@@ -69,6 +73,7 @@ class CopyHistory {
     std::map<std::string, PartitionName> values;
     bool commit_asked = false;
     bool committed = false;
+    bool refused = false;
   };
   void violated(std::string sentence);
   void check_origin(const PartitionName& partition, Offset offset, const std::string& value);

@@ -73,6 +73,12 @@ TEST_F(CopyHistoryTest, ObjectsToATornTransaction) {
   EXPECT_TRUE(objects());
 }
 
+TEST_F(CopyHistoryTest, ObjectsToWhatTheCoordinatorHasRefused) {
+  for (const uint64_t transaction : {1, 2}) history_.commit_asked(transaction);
+  history_.refused(2);
+  EXPECT_TRUE(objects());
+}
+
 TEST_F(CopyHistoryTest, ObjectsToRecordsThatWereReadAndAreGone) {
   for (const uint64_t transaction : {1, 2, 3}) history_.commit_asked(transaction);
   history_.sent(3, kTo, "2/3");

@@ -194,22 +194,21 @@ Task<bool> TransactionalClient::add_partition(PartitionName partition) {
   co_return true;
 }
 
-TransactionalClient::Batch TransactionalClient::next_batch(const PartitionName& partition,
-                                                           const std::vector<std::string>& values) {
+TransactionalClient::Batch TransactionalClient::next_batch(const PartitionName& partition, const Records& records) {
   int32_t& sequence = next_sequence_[partition];
   BatchBuilder builder({.transactional = true,
                         .producer_id = producer_.id,
                         .producer_epoch = producer_.epoch,
                         .base_sequence = sequence});
-  for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms() - kAgeMs, "key", value);
-  sequence = sequence_after(sequence, static_cast<int32_t>(values.size()));
+  for (const auto& [key, value] : records) builder.add(seams_.clock.wall_now_ms() - kAgeMs, key, value);
+  sequence = sequence_after(sequence, static_cast<int32_t>(records.size()));
   return {.bytes = builder.build().value()};
 }
 
-Task<bool> TransactionalClient::write(PartitionName partition, std::vector<std::vector<std::string>> batches) {
+Task<bool> TransactionalClient::write(PartitionName partition, std::vector<Records> batches) {
   if (!co_await add_partition(partition)) co_return false;
   std::vector<Batch> window;
-  for (const auto& values : batches) window.push_back(next_batch(partition, values));
+  for (const Records& records : batches) window.push_back(next_batch(partition, records));
   for (int tries = 0; tries < kMaxTries && !is_over_(); ++tries) {
     co_await attempt(partition, window);
     const auto first = std::ranges::find(window, false, &Batch::stored);
@@ -259,14 +258,14 @@ Task<void> TransactionalClient::send(Client client, PartitionName partition, Bat
   if (batch.error == ErrorCode::not_leader_or_follower) brokers_.forget(partition);
 }
 
-Task<void> TransactionalClient::write_and_give_up(PartitionName partition, std::vector<std::string> values) {
+Task<void> TransactionalClient::write_and_give_up(PartitionName partition, Records records) {
   has_given_up_ = true;
   if (!co_await add_partition(partition)) co_return;
   const Target target{.kind = Target::Kind::leader, .group = {}, .partition = partition};
   const Client client = co_await connect(target);
   if (!client) co_return;
   connections_.erase(target);
-  late_.spawn(deliver_late(client, produce_frame(partition, next_batch(partition, values))));
+  late_.spawn(deliver_late(client, produce_frame(partition, next_batch(partition, records))));
 }
 
 // ---- positions

@@ -21,6 +21,7 @@ namespace naru::simulation {
 
 class TransactionalClient {
  public:
+  using Records = std::vector<std::pair<std::string, std::string>>;  // keys and values
   struct Settings {
     std::string transactional_id;
     int16_t version = 1;     // 2: partitions are added by their leaders, each transaction has an epoch
@@ -35,9 +36,9 @@ class TransactionalClient {
   // asked may have happened, or may happen later.
   Task<bool> begin();
   // Batches in this order, all in flight at once.
-  Task<bool> write(PartitionName partition, std::vector<std::vector<std::string>> batches);
+  Task<bool> write(PartitionName partition, std::vector<Records> batches);
   // Sends a batch that comes late, and does not wait for it: from here on there is nothing to do but to abort.
-  Task<void> write_and_give_up(PartitionName partition, std::vector<std::string> values);
+  Task<void> write_and_give_up(PartitionName partition, Records records);
   Task<bool> send_offsets(std::string group, std::map<PartitionName, Offset> offsets);
   Task<bool> end(bool commit);
 
@@ -75,7 +76,7 @@ class TransactionalClient {
   Task<std::optional<Response>> ask(Target target, Request request, int16_t version, ErrorOf error_of);
   Task<bool> add_partition(PartitionName partition);
   Task<bool> add_group(std::string group);
-  Batch next_batch(const PartitionName& partition, const std::vector<std::string>& values);
+  Batch next_batch(const PartitionName& partition, const Records& records);
   Task<void> attempt(PartitionName partition, std::vector<Batch>& batches);
   Task<void> send(Client client, PartitionName partition, Batch& batch);
   Bytes produce_frame(const PartitionName& partition, const Batch& batch) const;

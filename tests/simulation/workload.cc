@@ -121,8 +121,11 @@ PartitionName Workload::random_partition() {
 Task<void> Workload::create_topics() {
   const TopicSettings settings = cleanup_configs(plan_);
   for (int i = 0; i < plan_.topics; ++i) co_await create_topic(topic_name(i), plan_.partitions, settings);
-  const TopicSettings keep_all{{"retention.ms", "-1"}};
-  for (const std::string& name : chain_.topics()) co_await create_topic(name, plan_.copy_partitions, keep_all);
+  // Where keys are different compaction takes nothing but what was aborted, and old markers.
+  TopicSettings of_chain{{"retention.ms", "-1"}};
+  if (plan_.cleanup == Cleanup::compact) of_chain = settings;
+  of_chain.emplace_back("delete.retention.ms", "500");
+  for (const std::string& name : chain_.topics()) co_await create_topic(name, plan_.copy_partitions, of_chain);
 }
 
 Task<void> Workload::create_topic(std::string name, int partitions, TopicSettings settings) {
