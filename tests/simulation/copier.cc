@@ -61,8 +61,8 @@ bool Copier::is_over() const {
 }
 
 // An id survives its clients, and so it may come from a client of version 1 to one of version 2, and back.
-std::unique_ptr<TransactionalClient> Copier::new_client() {
-  return std::make_unique<TransactionalClient>(
+std::shared_ptr<TransactionalClient> Copier::new_client() {
+  return std::make_shared<TransactionalClient>(
       context_.seams, context_.brokers,
       TransactionalClient::Settings{.transactional_id = stage_.name(),
                                     .version = static_cast<int16_t>(context_.seams.random.one_in(2) ? 1 : 2),
@@ -73,23 +73,24 @@ std::unique_ptr<TransactionalClient> Copier::new_client() {
 
 Task<void> Copier::run() {
   while (!is_over()) {
-    const auto client = new_client();
-    co_await live(*client);
-    co_await client->close();
+    co_await live(new_client());
     co_await pause(context_.pause);
   }
+  co_await replaced_.join();
 }
 
-Task<void> Copier::live(TransactionalClient& client) {
+Task<void> Copier::live(std::shared_ptr<TransactionalClient> client) {
   bool has_begun = false;
   while (!is_over()) {
-    has_begun = has_begun || co_await begin(client);
-    if (!has_begun) co_return;
+    has_begun = has_begun || co_await begin(*client);
+    if (!has_begun) break;
     const Next next = co_await copy_some(client);
-    if (next == Next::die) co_return;
+    if (next == Next::be_replaced) co_return;
+    if (next == Next::die) break;
     if (next == Next::begin_again) has_begun = false;
     co_await pause(context_.pause);
   }
+  co_await client->close();
 }
 
 Task<bool> Copier::begin(TransactionalClient& client) {
@@ -141,7 +142,7 @@ Task<Copier::Copies> Copier::read_some(uint64_t transaction) {
   co_return copies;
 }
 
-Task<Copier::Next> Copier::copy_some(TransactionalClient& client) {
+Task<Copier::Next> Copier::copy_some(std::shared_ptr<TransactionalClient> client) {
   const uint64_t transaction = context_.history.new_transaction();
   const Copies copies = co_await read_some(transaction);
   if (copies.records.empty()) co_return Next::wait;
@@ -150,18 +151,31 @@ Task<Copier::Next> Copier::copy_some(TransactionalClient& client) {
   }
   if (chance(15)) {
     const auto& [partition, records] = *copies.records.begin();
-    co_await client.write_and_give_up(partition, records);
-    co_return !chance(2) && co_await client.end(false) ? Next::go_on : Next::die;
+    co_await client->write_and_give_up(partition, records);
+    co_return !chance(2) && co_await client->end(false) ? Next::go_on : Next::die;
   }
-  const bool is_written = co_await write(client, copies);
-  last_error_ = client.last_error();
+  if (chance(15)) {
+    replaced_.spawn(go_on_replaced(client, transaction, copies));
+    co_return Next::be_replaced;
+  }
+  const bool is_written = co_await write(*client, copies);
+  last_error_ = client->last_error();
   if (chance(20)) co_return Next::die;
   if (!is_written) co_return chance(2) ? Next::die : Next::begin_again;
   if (chance(20)) {  // longer than a transaction may last: it does not know that it was aborted
     ignore(co_await sleep_until(context_.seams.scheduler,
                                 context_.seams.clock.now() + Milliseconds(kTransactionTimeoutMs) + 1s));
   }
-  co_return co_await end(client, transaction, copies);
+  co_return co_await end(*client, transaction, copies);
+}
+
+// It may come first with all or a part of it; but either it or who has replaced it commits, and never both.
+Task<void> Copier::go_on_replaced(std::shared_ptr<TransactionalClient> client, uint64_t transaction, Copies copies) {
+  co_await pause(context_.pause);
+  const bool is_written = co_await write(*client, copies);
+  co_await pause(1s);
+  if (is_written) co_await commit(*client, transaction);
+  co_await client->close();
 }
 
 // The positions may be sent before the records or behind them.
@@ -174,16 +188,21 @@ Task<bool> Copier::write(TransactionalClient& client, const Copies& copies) {
   co_return positions_first || co_await client.send_offsets(stage_.name(), copies.positions);
 }
 
-Task<Copier::Next> Copier::end(TransactionalClient& client, uint64_t transaction, const Copies& copies) {
-  if (chance(8)) co_return co_await client.end(false) ? Next::go_on : Next::begin_again;
+Task<bool> Copier::commit(TransactionalClient& client, uint64_t transaction) {
   context_.history.commit_asked(transaction);
   context_.committing.insert(stage_.name());
   const bool is_committed = co_await client.end(true);
   context_.committing.erase(stage_.name());
+  if (is_committed) context_.history.committed(transaction);
+  if (!is_committed && is_refusal(client.last_error())) context_.history.refused(transaction);
+  co_return is_committed;
+}
+
+Task<Copier::Next> Copier::end(TransactionalClient& client, uint64_t transaction, const Copies& copies) {
+  if (chance(8)) co_return co_await client.end(false) ? Next::go_on : Next::begin_again;
+  const bool is_committed = co_await commit(client, transaction);
   last_error_ = client.last_error();
-  if (!is_committed && is_refusal(last_error_)) context_.history.refused(transaction);
   if (!is_committed) co_return chance(2) ? Next::die : Next::begin_again;
-  context_.history.committed(transaction);
   for (const auto& [partition, position] : copies.positions) positions_[partition] = position;
   co_return Next::go_on;
 }
@@ -204,7 +223,7 @@ Task<bool> Copier::finish(Duration limit) {
     const auto client = new_client();
     bool has_begun = co_await begin(*client);
     while (has_begun && !is_done && !is_over()) {
-      const Next next = co_await copy_some(*client);
+      const Next next = co_await copy_some(client);
       has_begun = next == Next::go_on || next == Next::wait;
       is_done = next == Next::wait && co_await is_at_the_end();
       if (next == Next::wait && !is_done) co_await pause(context_.pause);

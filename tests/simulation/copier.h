@@ -1,5 +1,6 @@
 // Copies records from one topic to the next, exactly once: reads what is committed, writes it in transactions that hold
-// its own position as well, aborts now and then, dies and begins anew, sleeps for longer than a transaction may last.
+// its own position as well, aborts now and then, dies and begins anew, sleeps for longer than a transaction may last,
+// and goes on where another one has taken over.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "async/task_group.h"
 #include "platform/seams.h"
 #include "simulation/broker_directory.h"
 #include "simulation/copy_history.h"
@@ -50,6 +52,7 @@ class Copier {
     wait,         // there is nothing to copy
     begin_again,  // the client finds out who it is now, and how far it has come
     die,
+    be_replaced,  // somebody else takes over, and this one does not know it
   };
   struct Copies {
     std::map<PartitionName, TransactionalClient::Records> records;  // by where they go
@@ -57,11 +60,13 @@ class Copier {
   };
 
   Task<void> pause(Duration longest);
-  std::unique_ptr<TransactionalClient> new_client();
+  std::shared_ptr<TransactionalClient> new_client();
   Task<bool> begin(TransactionalClient& client);
-  Task<void> live(TransactionalClient& client);
-  Task<Next> copy_some(TransactionalClient& client);
+  Task<void> live(std::shared_ptr<TransactionalClient> client);
+  Task<Next> copy_some(std::shared_ptr<TransactionalClient> client);
+  Task<bool> commit(TransactionalClient& client, uint64_t transaction);
   Task<Next> end(TransactionalClient& client, uint64_t transaction, const Copies& copies);
+  Task<void> go_on_replaced(std::shared_ptr<TransactionalClient> client, uint64_t transaction, Copies copies);
   Task<Copies> read_some(uint64_t transaction);
   Task<bool> write(TransactionalClient& client, const Copies& copies);
   Task<bool> is_at_the_end();
@@ -75,6 +80,7 @@ class Copier {
   std::optional<MonotonicTime> deadline_;  // in the end
   std::map<PartitionName, Offset> positions_;
   ErrorCode last_error_ = ErrorCode::none;
+  TaskGroup replaced_;
 };
 
 // The end of a partition for all readers, or for those of committed records alone.

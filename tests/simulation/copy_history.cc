@@ -60,7 +60,6 @@ void CopyHistory::committed(uint64_t transaction) {
 }
 
 void CopyHistory::seen(const PartitionName& partition, Offset offset, const std::string& value) {
-  ++seen_count_;
   const auto [known, is_new] = seen_[partition].try_emplace(offset, value);
   if (known->second != value) {
     violated(fmt::format("{}: readers of committed records saw '{}' and '{}'", place(partition, offset), known->second,

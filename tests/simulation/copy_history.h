@@ -62,7 +62,6 @@ class CopyHistory {
 
   const std::optional<std::string>& violation() const { return violation_; }
   size_t commits() const { return commits_; }
-  size_t seen_count() const { return seen_count_; }
 
  private:
   struct Source {
@@ -88,7 +87,6 @@ class CopyHistory {
   std::map<PartitionName, std::map<Offset, std::string>> seen_;
   std::map<PartitionName, Records> final_;
   size_t commits_ = 0;
-  size_t seen_count_ = 0;
   std::optional<std::string> violation_;
 };
 

@@ -70,7 +70,9 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.wiped_disks, &Nemesis::wiped_disk);
   add(faults.wiped_disks, &Nemesis::wiped_while_joining);
   add(faults.kills && faults.slow_links, &Nemesis::ended_while_joining);
-  add((faults.kills || faults.power_cuts) && parts_.plan.copy_stages > 0, &Nemesis::ended_while_committing);
+  // Twice as often as others: what it aims at lasts for milliseconds.
+  const bool copies = (faults.kills || faults.power_cuts) && parts_.plan.copy_stages > 0;
+  for (int i = 0; i < 2; ++i) add(copies, &Nemesis::ended_while_committing);
   add(faults.cut_links, &Nemesis::cut_links);
   add(faults.slow_links, &Nemesis::slow_links);
   add(faults.isolation, &Nemesis::isolate);
@@ -272,7 +274,7 @@ Task<void> Nemesis::ended_while_committing() {
   for (int tries = 0; tries < 2000 && committing.empty(); ++tries) co_await sleep(2ms);
   if (!committing.empty()) {
     const auto coordinator = hold_coordinator_of(*committing.begin());
-    co_await sleep(has_slow_links ? 50ms : 8ms);
+    co_await sleep(has_slow_links ? 50ms : 5ms);
     if (coordinator) co_await restart(**coordinator, parts_.plan.faults.kills ? End::kill : End::power_cut);
   }
   if (has_slow_links) network().heal_slow_links();
