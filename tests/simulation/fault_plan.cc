@@ -62,9 +62,9 @@ void draw_cleanup(RunPlan& plan, Random& random) {
   }
 }
 
-// Half of the runs in which nothing that was promised may go.
+// A third of the runs in which nothing that was promised may go.
 void draw_chain(RunPlan& plan, Random& random) {
-  if (plan.promise != Promise::durable || random.one_in(2)) return;
+  if (plan.promise != Promise::durable || !random.one_in(3)) return;
   plan.copy_stages = static_cast<int>(2 + random.below(2));
   plan.copy_partitions = static_cast<int>(1 + random.below(2));
 }
