@@ -213,6 +213,9 @@ const HostedPartitions& Broker::partitions() const {
 const GroupCoordinators& Broker::groups() const {
   return parts_->groups;
 }
+const TransactionCoordinators& Broker::transactions() const {
+  return *parts_->transactions;
+}
 ControllerView Broker::controller() const {
   return parts_->controller->controller();
 }

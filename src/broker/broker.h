@@ -18,6 +18,7 @@ namespace naru {
 
 class GroupCoordinators;
 class HostedPartitions;
+class TransactionCoordinators;
 struct ControllerView;
 
 class Broker {
@@ -42,6 +43,7 @@ class Broker {
   // What this broker believes, for whoever checks a cluster from outside. Thread-safe.
   const HostedPartitions& partitions() const;
   const GroupCoordinators& groups() const;
+  const TransactionCoordinators& transactions() const;
   ControllerView controller() const;
   // Thread-safe; nothing when all is well.
   std::optional<std::string> unhealthy_reason() const;

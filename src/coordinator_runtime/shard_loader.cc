@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kBytesPerRead = 1 << 20;
 constexpr size_t kMaxDecompressedBytes = 128uz << 20;  // nothing that a coordinator writes is compressed
 
+}  // namespace
+
 Status apply_batch(BytesView batch, StateShard& shard) {
   if (!batch_crc_matches(batch)) return error(ErrorCode::corrupt_message, "a batch's CRC does not match its bytes");
   NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(batch));
@@ -33,6 +35,8 @@ Status apply_batch(BytesView batch, StateShard& shard) {
   }
   return records.status();
 }
+
+namespace {
 
 // Whatever is wrong with bytes that could be read is wrong with them tomorrow.
 Status as_damage(const Status& wrong) {

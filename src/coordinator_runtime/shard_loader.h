@@ -19,4 +19,7 @@ namespace naru {
 Task<Status> load_shard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShard& shard,
                         Scheduler& scheduler, CancelToken stopped);
 
+// One batch of the log, as it was written: of records, of records inside of a transaction, or a marker.
+Status apply_batch(BytesView batch, StateShard& shard);
+
 }  // namespace naru

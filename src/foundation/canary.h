@@ -29,6 +29,10 @@ enum class Canary : uint8_t {
   unclean_broker_stays,        // so does one that may have lost what nobody had synced
   epoch_survives_crash,        // a leader that may have lost the end of its log goes on in its epoch
   uncompared_controller,       // transactions do not compare what the controller has read
+  markers_before_prepare,      // a transaction's markers are written before it is committed that it ends
+  lso_is_high_watermark,       // readers of committed records do not wait for the ends of transactions
+  unverified_batches,          // a batch opens a transaction, whatever the coordinator says
+  late_requests_taken,         // the coordinator obeys what was sent on a connection that the producer has left
 };
 
 namespace canary_detail {

@@ -33,6 +33,10 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::unclean_broker_stays, "unclean_broker_stays"},
     CanaryName{Canary::epoch_survives_crash, "epoch_survives_crash"},
     CanaryName{Canary::uncompared_controller, "uncompared_controller"},
+    CanaryName{Canary::markers_before_prepare, "markers_before_prepare"},
+    CanaryName{Canary::lso_is_high_watermark, "lso_is_high_watermark"},
+    CanaryName{Canary::unverified_batches, "unverified_batches"},
+    CanaryName{Canary::late_requests_taken, "late_requests_taken"},
 };
 
 // For as long as it lives.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -200,6 +202,7 @@ bool ProducerState::in_transaction(const ProducerIdentity& producer) const {
 
 Offset ProducerState::last_stable_offset(Offset high_watermark) const {
   Offset stable = high_watermark;
+  if (is_planted(Canary::lso_is_high_watermark)) return stable;
   if (!open_.empty()) stable = std::min(stable, oldest_open());
   if (const Offset ended = ended_.first_unstable(high_watermark); ended != kNoOffset) stable = std::min(stable, ended);
   return stable;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/canary.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -182,6 +183,7 @@ void TransactionCoordinator::want_markers(const std::string& transactional_id, c
     complete(transactional_id, time, outcome);
     return;
   }
+  if (is_planted(Canary::markers_before_prepare)) return sink_.send(markers_of(reign_, transactional_id, stored));
   outcome.replies.push_back(
       [&sink = sink_, wanted = markers_of(reign_, transactional_id, stored)](const Status& committed) {
         if (committed.ok()) sink.send(wanted);
@@ -211,7 +213,7 @@ void TransactionCoordinator::complete(const std::string& transactional_id, const
 // --- Connections -----------------------------------------------------------------------------------------------------
 
 bool TransactionCoordinator::is_late(const std::string& transactional_id, uint64_t connection) const {
-  if (connection == 0) return false;
+  if (connection == 0 || is_planted(Canary::late_requests_taken)) return false;
   const auto found = live_.find(transactional_id);
   const uint64_t newest = found == live_.end() ? 0 : found->second.newest_connection;
   return newest == 0 ? connection <= connections_before_load_ : connection < newest;

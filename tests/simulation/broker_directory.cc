@@ -65,11 +65,12 @@ Task<void> BrokerDirectory::ask(PartitionName partition) {
   }
 }
 
-Task<BrokerDirectory::Client> BrokerDirectory::coordinator(std::string group) {
+Task<BrokerDirectory::Client> BrokerDirectory::coordinator(std::string key, Coordinates what) {
   const Client client = co_await any();
   if (!client) co_return nullptr;
   kafka::FindCoordinatorRequest request;
-  request.coordinator_keys = {group};
+  request.key_type = std::to_underlying(what);
+  request.coordinator_keys = {key};
   const auto found =
       co_await client->call<kafka::FindCoordinatorResponse>(request, kFindCoordinatorVersion, kCallTimeout);
   client->close();

@@ -30,8 +30,9 @@ class BrokerDirectory {
   Task<Client> any();
   // The same with the leader. `present` is returned when it is a connection to it, and closed when not.
   Task<Client> leader(PartitionName partition, Client present);
-  // With the coordinator; looking for it makes its topic, where there is none yet.
-  Task<Client> coordinator(std::string group);
+  // With the coordinator of a group or of a transactional id; looking for it makes its topic, where there is none yet.
+  enum class Coordinates : int8_t { groups = 0, transactions = 1 };  // as in FindCoordinator
+  Task<Client> coordinator(std::string key, Coordinates what = Coordinates::groups);
 
   // What was last heard; a default one when nothing was.
   KnownLeader known_leader(const PartitionName& partition) const;

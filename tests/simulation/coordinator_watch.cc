@@ -5,7 +5,11 @@
 #include <fmt/core.h>
 
 #include "broker/group_coordinators.h"
+#include "broker/transaction_coordinators.h"
+#include "consumer_groups/group_coordinator.h"
+#include "coordinator_runtime/shard_loader.h"
 #include "simulation/stored_records.h"
+#include "transactions/transaction_coordinator.h"
 
 namespace naru::simulation {
 namespace {
@@ -22,12 +26,42 @@ bool are_equal(const GroupCoordinator& one, const GroupCoordinator& other) {
          one.durable_consumer_groups() == other.durable_consumer_groups();
 }
 
+// Whoever only applies a log orders no markers.
+class NoMarkers final : public MarkerSink {
+ public:
+  void send(const MarkersWanted&) override {}
+};
+
 }  // namespace
+
+std::unique_ptr<StateShard> CoordinatorWatch::make(Kind kind) {
+  static NoMarkers no_markers;
+  if (kind == Kind::groups) return std::make_unique<GroupCoordinator>(GroupSettings{});
+  return std::make_unique<TransactionCoordinator>(TransactionSettings{}, no_markers);
+}
+
+std::string CoordinatorWatch::difference(Kind kind, const StateShard& live, const StateShard& replayed) {
+  const auto texts = [](const std::string& one, const std::string& other) {
+    return fmt::format("live:\n{}log:\n{}", one, other);
+  };
+  if (kind == Kind::groups) {
+    const auto& one = static_cast<const GroupCoordinator&>(live);
+    const auto& other = static_cast<const GroupCoordinator&>(replayed);
+    return are_equal(one, other) ? std::string() : texts(to_string(one), to_string(other));
+  }
+  const auto& one = static_cast<const TransactionCoordinator&>(live).durable_state();
+  const auto& other = static_cast<const TransactionCoordinator&>(replayed).durable_state();
+  return one == other ? std::string() : texts(naru::to_string(one), naru::to_string(other));
+}
 
 Task<void> CoordinatorWatch::look() {
   for (const auto& broker : cluster_.brokers()) {
     if (!broker->running()) continue;
-    for (const auto& shard : broker->broker().groups().shards()) co_await look_at(shard, broker->id());
+    // It may end while this waits.
+    const auto groups = broker->broker().groups().shards();
+    const auto transactions = broker->broker().transactions().shards();
+    for (const auto& shard : groups) co_await look_at(shard, Kind::groups, broker->id());
+    for (const auto& shard : transactions) co_await look_at(shard, Kind::transactions, broker->id());
   }
 }
 
@@ -37,47 +71,48 @@ Task<void> CoordinatorWatch::look_anew() {
 }
 
 // Nothing here waits, as long as nobody is inside the two strands: so log and state are those of one moment.
-Task<void> CoordinatorWatch::look_at(std::shared_ptr<CoordinatorShard> shard, BrokerId broker) {
+Task<void> CoordinatorWatch::look_at(std::shared_ptr<CoordinatorShard> shard, Kind kind, BrokerId broker) {
   const auto& partition = shard->partition();
   const PartitionView view = co_await partition->look(shard->leader_epoch());
   if (!view.status.ok()) co_return;  // replaced, and has not been told
-  Replay& replay = replay_of(shard, broker, view.log_start_offset);
+  const Name name{broker, kind, partition->identity().index};
+  Replay& replay = replay_of(shard, name, view.log_start_offset);
   const auto read = co_await partition->with_log([&replay](const LogAccess& access) -> Result<Offset> {
     const Offset end = access.log.end_offset();
-    NARU_TRY(read_stored_records(access.log, replay.end, end, [&replay](const BatchHeader&, const RecordView& record) {
-      return replay.state.apply(record.key.value_or(BytesView()), record.value);
+    NARU_TRY(read_stored_batches(access.log, replay.end, end, [&replay](const BatchHeader&, BytesView batch) {
+      return apply_batch(batch, *replay.state);
     }));
     return end;
   });
   if (!read) {
     // A disk that fails. Half of what was to be read may be applied.
-    replays_.erase({broker, partition->identity().index});
+    replays_.erase(name);
     co_return;
   }
   replay.end = *read;
-  compare(shard, replay, broker);
+  compare(shard, kind, replay, broker);
 }
 
-CoordinatorWatch::Replay& CoordinatorWatch::replay_of(const std::shared_ptr<CoordinatorShard>& shard, BrokerId broker,
+CoordinatorWatch::Replay& CoordinatorWatch::replay_of(const std::shared_ptr<CoordinatorShard>& shard, const Name& name,
                                                       Offset log_start) {
-  auto& replay = replays_[{broker, shard->partition()->identity().index}];
-  if (!replay || replay->shard.lock() != shard) replay = std::make_unique<Replay>(shard, log_start);
+  auto& replay = replays_[name];
+  if (!replay || replay->shard.lock() != shard) {
+    replay = std::make_unique<Replay>(shard, make(std::get<Kind>(name)), log_start);
+  }
   return *replay;
 }
 
 // The answer to somebody who only looks leaves at once if nothing of the shard is on its way to the log.
-void CoordinatorWatch::compare(const std::shared_ptr<CoordinatorShard>& shard, const Replay& replay, BrokerId broker) {
+void CoordinatorWatch::compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay,
+                               BrokerId broker) {
   struct Seen {
     bool is_at_rest = false;
     std::string difference;
   };
   const auto seen = std::make_shared<Seen>();
   shard->run({.run =
-                  [&replay, seen](StateShard& state, const CoordinatorTime&, CoordinatorOutcome& outcome) {
-                    const auto& live = static_cast<const GroupCoordinator&>(state);
-                    if (!are_equal(live, replay.state)) {
-                      seen->difference = fmt::format("live:\n{}log:\n{}", to_string(live), to_string(replay.state));
-                    }
+                  [&replay, kind, seen](StateShard& state, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+                    seen->difference = difference(kind, state, *replay.state);
                     outcome.replies.push_back([seen](const Status& status) { seen->is_at_rest = status.ok(); });
                   },
               .refuse = [](const Status&) {},

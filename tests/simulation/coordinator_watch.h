@@ -1,14 +1,15 @@
-// Compares the groups that coordinators serve with what their logs say.
+// Compares the groups and the transactions that coordinators serve with what their logs say.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "async/task.h"
-#include "consumer_groups/group_coordinator.h"
 #include "coordinator_runtime/coordinator_shard.h"
+#include "coordinator_runtime/state_shard.h"
 #include "simulation/simulated_cluster.h"
 
 namespace naru::simulation {
@@ -30,20 +31,23 @@ class CoordinatorWatch {
   const std::optional<std::string>& violation() const { return violation_; }
 
  private:
+  enum class Kind : uint8_t { groups, transactions };
   struct Replay {
-    Replay(const std::shared_ptr<CoordinatorShard>& of, Offset log_start) : shard(of), end(log_start) {}
-
     std::weak_ptr<CoordinatorShard> shard;
-    GroupCoordinator state{GroupSettings{}};
+    std::unique_ptr<StateShard> state;
     Offset end;  // of what was applied
   };
+  using Name = std::tuple<BrokerId, Kind, PartitionIndex>;
 
-  Task<void> look_at(std::shared_ptr<CoordinatorShard> shard, BrokerId broker);
-  Replay& replay_of(const std::shared_ptr<CoordinatorShard>& shard, BrokerId broker, Offset log_start);
-  void compare(const std::shared_ptr<CoordinatorShard>& shard, const Replay& replay, BrokerId broker);
+  Task<void> look_at(std::shared_ptr<CoordinatorShard> shard, Kind kind, BrokerId broker);
+  Replay& replay_of(const std::shared_ptr<CoordinatorShard>& shard, const Name& name, Offset log_start);
+  void compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay, BrokerId broker);
+  static std::unique_ptr<StateShard> make(Kind kind);
+  // Nothing: they hold the same.
+  static std::string difference(Kind kind, const StateShard& live, const StateShard& replayed);
 
   SimulatedCluster& cluster_;
-  std::map<std::pair<BrokerId, PartitionIndex>, std::unique_ptr<Replay>> replays_;
+  std::map<Name, std::unique_ptr<Replay>> replays_;
   uint64_t compared_ = 0;
   std::optional<std::string> violation_;
 };

@@ -33,11 +33,12 @@ std::string RunPlan::to_string() const {
       "{} brokers, {} topics of {} partitions with {} replicas (at least {}), {} producers and {} idempotent ones ({} "
       "in flight, up "
       "to {} records), {} consumers, "
-      "{} group members ({} static), {} of the consumer protocol, {} of both, "
+      "{} group members ({} static), {} of the consumer protocol, {} of both, {} copiers of {} partitions, "
       "segments of {} bytes, {}, "
       "journal of {} bytes for batches up to {}, {}; {}",
       brokers, topics, partitions, replicas, min_insync_replicas, producers, idempotent_producers, pipeline,
-      max_batch_records, consumers, group_members, static_members, consumer_members, mixed_members, segment_bytes,
+      max_batch_records, consumers, group_members, static_members, consumer_members, mixed_members, copy_stages,
+      copy_partitions, segment_bytes,
       cleanup == Cleanup::none      ? "nothing cleaned up"
       : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
                                     : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
@@ -59,6 +60,13 @@ void draw_cleanup(RunPlan& plan, Random& random) {
     plan.cleanup = Cleanup::compact;
     plan.segment_ms = static_cast<int64_t>(100 + random.below(2000));
   }
+}
+
+// A third of the runs in which nothing that was promised may go.
+void draw_chain(RunPlan& plan, Random& random) {
+  if (plan.promise != Promise::durable || !random.one_in(3)) return;
+  plan.copy_stages = static_cast<int>(2 + random.below(2));
+  plan.copy_partitions = static_cast<int>(1 + random.below(2));
 }
 
 }  // namespace
@@ -91,7 +99,9 @@ RunPlan draw_plan(Random& random, Shape shape) {
     plan.max_batch_records = static_cast<int>(1 + random.below(6));
     plan.producer_pause = 200ms;
     plan.promise = Promise::durable;  // the faults leave a copy that has everything
+    plan.copy_pause = 300ms;
   }
+  draw_chain(plan, random);
 
   FaultPlan& faults = plan.faults;
   faults.rounds = static_cast<int>(2 + random.below(6));

@@ -47,7 +47,10 @@ struct RunPlan {
   int static_members = 0;    // of them
   int consumer_members = 0;  // of another group, of the consumer protocol
   int mixed_members = 0;     // of a third one, each now of the one and now of the other protocol
-  int pipeline = 1;          // batches that a producer has in flight
+  int copy_stages = 0;       // copiers of a chain of topics; 0: there is none
+  int copy_partitions = 1;   // of each of them
+  Duration copy_pause = 100ms;
+  int pipeline = 1;  // batches that a producer has in flight
   int64_t segment_bytes = 1 << 20;
   int max_batch_records = 1;
   Duration producer_pause = 50ms;  // at most, between one window and the next

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "async/task_group.h"
+#include "broker/transaction_coordinators.h"
 
 namespace naru::simulation {
 namespace {
@@ -69,6 +70,9 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.wiped_disks, &Nemesis::wiped_disk);
   add(faults.wiped_disks, &Nemesis::wiped_while_joining);
   add(faults.kills && faults.slow_links, &Nemesis::ended_while_joining);
+  // Twice as often as others: what it aims at lasts for milliseconds.
+  const bool copies = (faults.kills || faults.power_cuts) && parts_.plan.copy_stages > 0;
+  for (int i = 0; i < 2; ++i) add(copies, &Nemesis::ended_while_committing);
   add(faults.cut_links, &Nemesis::cut_links);
   add(faults.slow_links, &Nemesis::slow_links);
   add(faults.isolation, &Nemesis::isolate);
@@ -84,6 +88,14 @@ std::optional<Nemesis::Held> Nemesis::hold_a_broker() {
   }
   if (free.empty()) return std::nullopt;
   return Held(*this, *free[random().below(free.size())]);
+}
+
+std::optional<Nemesis::Held> Nemesis::hold_coordinator_of(const std::string& transactional_id) {
+  for (const auto& broker : parts_.cluster.brokers()) {
+    if (!broker->running() || held_.contains(broker->id())) continue;
+    if (broker->broker().transactions().coordinator_of(transactional_id) == broker->id()) return Held(*this, *broker);
+  }
+  return std::nullopt;
 }
 
 // --- Ends ------------------------------------------------------------------------------------------------------------
@@ -253,6 +265,21 @@ Task<void> Nemesis::ended_while_joining() {
   co_await sleep(4s);
   network().heal_slow_links();
   if (ended && !(*ended)->running()) co_await (*ended)->start();
+}
+
+// The coordinator ends just when it is asked to commit: what it has decided may be in its own log alone, and so may be
+// the markers in partitions that it leads.
+Task<void> Nemesis::ended_while_committing() {
+  const bool has_slow_links = alone_ && parts_.plan.faults.slow_links;
+  if (has_slow_links) slow_down_links();
+  const auto& committing = parts_.workload.chain().committing();
+  for (int tries = 0; tries < 2000 && committing.empty(); ++tries) co_await sleep(2ms);
+  if (!committing.empty()) {
+    const auto coordinator = hold_coordinator_of(*committing.begin());
+    co_await sleep(has_slow_links ? 50ms : 5ms);
+    if (coordinator) co_await restart(**coordinator, parts_.plan.faults.kills ? End::kill : End::power_cut);
+  }
+  if (has_slow_links) network().heal_slow_links();
 }
 
 // --- Faults of a cluster ---------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class Nemesis {
   Task<void> sleep(Duration longest);
   std::vector<Fault> menu() const;
   std::optional<Held> hold_a_broker();
+  std::optional<Held> hold_coordinator_of(const std::string& transactional_id);
 
   Task<void> power_cut();
   Task<void> kill();
@@ -57,6 +58,7 @@ class Nemesis {
   Task<void> wiped_disk();
   Task<void> wiped_while_joining();
   Task<void> ended_while_joining();
+  Task<void> ended_while_committing();
   Task<void> io_errors();
   Task<void> full_disk();
   Task<void> slow_disk();

@@ -20,6 +20,8 @@ BrokerConfig broker_config(const RunPlan& plan, int number) {
   values.emplace("log.cleaner.dedupe.buffer.size", "1024");  // not all keys at once
   values.emplace("offsets.topic.num.partitions", "3");
   values.emplace("offsets.topic.segment.bytes", "8192");
+  values.emplace("transaction.state.log.num.partitions", "2");
+  values.emplace("transaction.state.log.segment.bytes", "8192");
   values.emplace("group.initial.rebalance.delay.ms", "100");
   values.emplace("group.min.session.timeout.ms", "100");
   values.emplace("group.consumer.session.timeout.ms", "700");

@@ -59,11 +59,13 @@ class Run {
                      .group_assignments = workload_.groups().assignments(),
                      .group_commits = workload_.groups().commits(),
                      .group_conversions = workload_.groups().conversions(),
+                     .transactions_committed = workload_.chain().history().commits(),
                      .coordinators_compared = coordinators_.compared(),
                      .problem = history_.violation()};
     for (const std::optional<std::string>* other : std::initializer_list<const std::optional<std::string>*>{
              &store_.violation(), &brokers_.violation(), &coordinators_.violation(), &workload_.problem(),
-             &workload_.groups().violation(), &nemesis_.problem(), &problem_}) {
+             &workload_.chain().history().violation(), &workload_.groups().violation(), &nemesis_.problem(),
+             &problem_}) {
       if (!result.problem) result.problem = *other;
     }
     return result;
@@ -107,6 +109,11 @@ class Run {
       for (int i = 0; i < plan_.group_members; ++i) clients.spawn(workload_.be_in_a_group(i));
       for (int i = 0; i < plan_.consumer_members; ++i) clients.spawn(workload_.be_in_a_consumer_group(i));
       for (int i = 0; i < plan_.mixed_members; ++i) clients.spawn(workload_.be_in_a_mixed_group(i));
+      if (plan_.copy_stages > 0) {
+        clients.spawn(workload_.chain().write_sources());
+        clients.spawn(workload_.chain().read());
+        for (int i = 0; i < plan_.copy_stages; ++i) clients.spawn(workload_.chain().copy(i));
+      }
       clients.spawn(watch());
       co_await nemesis_.run();
       workload_.stop();
@@ -122,6 +129,7 @@ class Run {
     co_await workload_.check_liveness();
     co_await workload_.read_everything();
     co_await workload_.check_groups();
+    co_await workload_.chain().finish(kConvergence);
     co_await coordinators_.look_anew();
     if (!cluster_.is_alone()) {
       co_await brokers_.look();

@@ -21,6 +21,7 @@ struct RunResult {
   size_t group_assignments = 0;
   size_t group_commits = 0;
   size_t group_conversions = 0;
+  size_t transactions_committed = 0;
   uint64_t coordinators_compared = 0;
   std::optional<std::string> problem;  // what is wrong; none: the run is clean
 };

@@ -10,7 +10,7 @@ constexpr uint64_t kClusterSeeds = 500;  // of a block
 
 TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
   uint64_t acknowledged = 0, faults = 0, refused_logs = 0, repeated_batches = 0, assignments = 0, commits = 0,
-           conversions = 0, compared = 0;
+           conversions = 0, transactions = 0, compared = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const RunResult result = run_seed(seed, Shape::single);
     EXPECT_FALSE(result.problem) << "./dev sim --seed " << seed << ": " << *result.problem << "\n  " << result.plan;
@@ -21,6 +21,7 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
     assignments += result.group_assignments;
     commits += result.group_commits;
     conversions += result.group_conversions;
+    transactions += result.transactions_committed;
     compared += result.coordinators_compared;
   }
   // The generators must not have become tame.
@@ -30,6 +31,7 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
   EXPECT_GT(assignments, kSeeds * 10);
   EXPECT_GT(commits, kSeeds * 5);
   EXPECT_GT(conversions, kSeeds);
+  EXPECT_GT(transactions, kSeeds * 3);
   EXPECT_GT(compared, kSeeds * 20);
   EXPECT_LT(refused_logs, kSeeds / 50) << "refusing is for disks that destroy what they promised, which is rare";
 }
@@ -38,7 +40,7 @@ TEST(Simulation, KeepsEveryPromiseInFiveHundredSeeds) {
 class ClusterSimulation : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(ClusterSimulation, KeepsEveryPromise) {
-  uint64_t acknowledged = 0, faults = 0, commits = 0, compared = 0;
+  uint64_t acknowledged = 0, faults = 0, commits = 0, transactions = 0, compared = 0;
   const uint64_t first = GetParam() * kClusterSeeds + 1;
   for (uint64_t seed = first; seed < first + kClusterSeeds; ++seed) {
     const RunResult result = run_seed(seed, Shape::cluster);
@@ -47,8 +49,10 @@ TEST_P(ClusterSimulation, KeepsEveryPromise) {
     acknowledged += result.acknowledged;
     faults += static_cast<uint64_t>(result.faults);
     commits += result.group_commits;
+    transactions += result.transactions_committed;
     compared += result.coordinators_compared;
   }
+  EXPECT_GT(transactions, kClusterSeeds * 5);
   EXPECT_GT(acknowledged, kClusterSeeds * 20);
   EXPECT_GT(faults, kClusterSeeds);
   EXPECT_GT(commits, kClusterSeeds);

@@ -63,10 +63,10 @@ int main(int argc, char** argv) {
       fmt::print(
           "seed {}: {}\n  {} events, trace {:016x}, {} records acknowledged, {} seen, {} faults, {} batches "
           "repeated, {} partitions assigned in groups, {} offsets committed, {} changes of a group's "
-          "protocol, {} coordinators compared\n",
+          "protocol, {} transactions committed, {} coordinators compared\n",
           current, result.plan, result.events, result.trace_hash, result.acknowledged, result.seen, result.faults,
           result.repeated_batches, result.group_assignments, result.group_commits, result.group_conversions,
-          result.coordinators_compared);
+          result.transactions_committed, result.coordinators_compared);
     }
     if (result.refused_logs > 0)
       fmt::print("seed {}: {} logs refused to open after disk errors\n", current, result.refused_logs);

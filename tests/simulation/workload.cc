@@ -126,33 +126,35 @@ PartitionName Workload::random_partition() {
 // ---- topics
 
 Task<void> Workload::create_topics() {
-  const std::string segment_bytes = std::to_string(plan_.segment_bytes);
-  const std::string flush_messages = plan_.synced_acks ? "1" : "9223372036854775807";
-  const std::string min_insync = std::to_string(plan_.min_insync_replicas);
-  const auto cleanup = cleanup_configs(plan_);
-  for (int i = 0; i < plan_.topics; ++i) {
-    const std::string name = topic_name(i);
-    for (int tries = 0; tries < kMaxTries; ++tries) {
-      const Client client = co_await connect();
-      if (!client) co_return;
-      kafka::CreateTopicsRequest request;
-      request.topics.push_back({.name = name,
-                                .num_partitions = plan_.partitions,
-                                .replication_factor = static_cast<int16_t>(plan_.replicas)});
-      request.topics.back().configs = {{.name = "segment.bytes", .value = segment_bytes},
-                                       {.name = "flush.messages", .value = flush_messages},
-                                       {.name = "min.insync.replicas", .value = min_insync}};
-      for (const auto& [key, value] : cleanup) request.topics.back().configs.push_back({.name = key, .value = value});
-      const auto response =
-          co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
-      client->close();
-      if (response && (response->topics.at(0).error_code == ErrorCode::none ||
-                       response->topics.at(0).error_code == ErrorCode::topic_already_exists)) {
-        topics_that_must_exist_.insert(name);
-        break;
-      }
-      co_await pause(300ms);
+  const TopicSettings settings = cleanup_configs(plan_);
+  for (int i = 0; i < plan_.topics; ++i) co_await create_topic(topic_name(i), plan_.partitions, settings);
+  // Where keys are different compaction takes nothing but what was aborted, and old markers.
+  TopicSettings of_chain{{"retention.ms", "-1"}};
+  if (plan_.cleanup == Cleanup::compact) of_chain = settings;
+  of_chain.emplace_back("delete.retention.ms", "500");
+  for (const std::string& name : chain_.topics()) co_await create_topic(name, plan_.copy_partitions, of_chain);
+}
+
+Task<void> Workload::create_topic(std::string name, int partitions, TopicSettings settings) {
+  settings.insert(settings.begin(), {{"segment.bytes", std::to_string(plan_.segment_bytes)},
+                                     {"flush.messages", plan_.synced_acks ? "1" : "9223372036854775807"},
+                                     {"min.insync.replicas", std::to_string(plan_.min_insync_replicas)}});
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    const Client client = co_await connect();
+    if (!client) co_return;
+    kafka::CreateTopicsRequest request;
+    request.topics.push_back(
+        {.name = name, .num_partitions = partitions, .replication_factor = static_cast<int16_t>(plan_.replicas)});
+    for (const auto& [key, value] : settings) request.topics.back().configs.push_back({.name = key, .value = value});
+    const auto response =
+        co_await client->call<kafka::CreateTopicsResponse>(request, kCreateTopicsVersion, kCallTimeout);
+    client->close();
+    if (response && (response->topics.at(0).error_code == ErrorCode::none ||
+                     response->topics.at(0).error_code == ErrorCode::topic_already_exists)) {
+      topics_that_must_exist_.insert(name);
+      break;
     }
+    co_await pause(300ms);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "async/task.h"
 #include "platform/seams.h"
 #include "simulation/broker_directory.h"
+#include "simulation/copy_chain.h"
 #include "simulation/fault_plan.h"
 #include "simulation/group_member.h"
 #include "simulation/history.h"
@@ -33,6 +34,7 @@ class Workload {
   Task<void> be_in_a_group(int member);
   Task<void> be_in_a_consumer_group(int member);
   Task<void> be_in_a_mixed_group(int member);
+  CopyChain& chain() { return chain_; }  // has tasks of its own
   void stop() { stopping_ = true; }
   void power_was_cut();
 
@@ -52,7 +54,9 @@ class Workload {
 
  private:
   using Client = std::shared_ptr<KafkaClient>;
+  using TopicSettings = std::vector<std::pair<std::string, std::string>>;
 
+  Task<void> create_topic(std::string name, int partitions, TopicSettings settings);
   Task<Client> connect();
   Task<Client> connect_to_leader(PartitionName partition);
   Task<void> pause(Duration longest);
@@ -89,6 +93,7 @@ class Workload {
   ErrorCode last_error_ = ErrorCode::none;  // of the newest answer to a produce request
   std::optional<std::string> problem_;
   UniqueFunction<void(std::string)> fail_{[this](std::string sentence) { failed(std::move(sentence)); }};
+  CopyChain chain_{seams_, brokers_, plan_, stopping_, fail_};
 };
 
 }  // namespace naru::simulation
