@@ -50,7 +50,7 @@ void ReplicaFetcher::change_partitions(const FollowChanges& changes) {
     }
   }
   wake(std::move(lock));
-  for (const EntryPtr& entry : added) entry->partition->observe_flushes(entry);
+  for (const EntryPtr& entry : added) entry->partition->observe_following(entry);
 }
 
 void ReplicaFetcher::stop() {

@@ -9,13 +9,13 @@
 
 namespace naru {
 
-// One partition. Told by it, inside its strand, when more of it is durable.
-class ReplicaFetcher::Entry final : public FlushObserver, public std::enable_shared_from_this<Entry> {
+// One partition. Told by it, inside its strand, when there is something else to tell its leader.
+class ReplicaFetcher::Entry final : public FollowerObserver, public std::enable_shared_from_this<Entry> {
  public:
   Entry(std::weak_ptr<ReplicaFetcher> fetcher, std::shared_ptr<Partition> followed)
       : partition(std::move(followed)), fetcher_(std::move(fetcher)) {}
 
-  void flushed() override {
+  void position_changed() override {
     if (const auto fetcher = fetcher_.lock()) fetcher->add_news(shared_from_this());
   }
   Key key() const { return key_of(*partition); }

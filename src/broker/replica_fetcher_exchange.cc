@@ -39,7 +39,7 @@ Task<bool> ReplicaFetcher::fill_request(kafka::FetchRequest& request) {
 Task<bool> ReplicaFetcher::position(EntryPtr entry) {
   FollowerPosition position = co_await entry->partition->follower_position();
   if (!position.status.ok() || position.leader != leader_.id) {
-    // Not any more, or not yet: whoever decides tells us.
+    // Not any more, or not yet: the partition tells us when it does.
     leave_session(*entry);
     entry->sent = {};
     co_return false;

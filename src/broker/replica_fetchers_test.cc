@@ -75,15 +75,19 @@ class FollowingBroker : public testing::Test {
   }
 
   void add_partition(int number) {
-    const auto led = leader.make(number);
+    add_partition_without_roles(number);
+    for (const auto& partition : {led(number), followed(number)}) assign(*partition);
+  }
+  static void assign(Partition& partition) {
+    partition.assign({.leader = BrokerId(1),
+                      .leader_epoch = LeaderEpoch(3),
+                      .partition_epoch = 1,
+                      .replicas = {BrokerId(1), BrokerId(2)},
+                      .isr = {BrokerId(1), BrokerId(2)}});
+  }
+  void add_partition_without_roles(int number) {
+    leader.make(number);
     const auto followed = follower.make(number);
-    for (const auto& partition : {led, followed}) {
-      partition->assign({.leader = BrokerId(1),
-                         .leader_epoch = LeaderEpoch(3),
-                         .partition_epoch = 1,
-                         .replicas = {BrokerId(1), BrokerId(2)},
-                         .isr = {BrokerId(1), BrokerId(2)}});
-    }
     list.push_back({.partition = followed,
                     .leader = BrokerId(1),
                     .leader_broker_epoch = 7,
@@ -219,6 +223,18 @@ TEST_F(FollowingBroker, BringsRecordsAndTellsTheLeaderWhatIsDurable) {
   EXPECT_EQ(full_requests, 1);
   EXPECT_EQ(leader_broker.connections(), 1u);
   EXPECT_EQ(fetchers.max_lag(), 0);
+}
+
+// A log that has just been opened is known before it is told whom to follow.
+TEST_F(FollowingBroker, APartitionThatDoesNotFollowYetIsFetchedWhenItDoes) {
+  add_partition(1);
+  add_partition_without_roles(2);
+  assign(*led(2));
+  fetchers.follow({.changed = list, .dropped = {}});
+  EXPECT_TRUE(acknowledged(1));
+  world.run_for(5s);
+  assign(*followed(2));
+  EXPECT_TRUE(acknowledged(2));
 }
 
 TEST_F(FollowingBroker, ALostSessionOrConnectionIsMadeAnew) {

@@ -191,7 +191,7 @@ void Partition::on_durable(Offset end) {
   maybe_end_of_syncs();
   tell_acks_and_readers();
   if (leader_) return;
-  if (const auto observer = flush_observer_.lock()) observer->flushed();
+  tell_follower_observer();
 }
 
 // A sync may run although everything is durable: it frees a commit journal.

@@ -99,11 +99,12 @@ class FetchWatcher {
 };
 
 // Whoever fetches for a partition that follows. Told inside its strand.
-class FlushObserver {
+class FollowerObserver {
  public:
-  virtual ~FlushObserver() = default;
-  // More of what was stored is durable, which the leader may wait for.
-  virtual void flushed() = 0;
+  virtual ~FollowerObserver() = default;
+  // More of what was stored is durable, which the leader may wait for; or the partition follows another leader than
+  // before, or one at last: follower_position() says something else.
+  virtual void position_changed() = 0;
 };
 
 // What a reader sees, taken at one moment.
@@ -315,7 +316,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_,
                      [this, &answer, &batches, on_worker] { return apply_inside(answer, batches, on_worker); });
   }
-  void observe_flushes(std::weak_ptr<FlushObserver> observer);
+  void observe_following(std::weak_ptr<FollowerObserver> observer);
 
   // --- For metrics; any thread, and a moment old. --------------------------------------------------------------------
   bool is_leader() const { return told_leader_.load(std::memory_order_relaxed); }
@@ -453,6 +454,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void tell_log_start();
   void tell_start_waiters();
   void tell_unsynced_files();
+  void tell_follower_observer();
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
@@ -511,7 +513,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Both are bounded: by those who load from this partition, and by the requests that delete records.
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_commit_;
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_start_;
-  std::weak_ptr<FlushObserver> flush_observer_;
+  std::weak_ptr<FollowerObserver> follower_observer_;
   std::atomic<bool> told_leader_{false};
   std::atomic<bool> told_under_replicated_{false};
   std::atomic<bool> told_under_min_isr_{false};

@@ -45,6 +45,7 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
         readable_.truncate(log_->end_offset());
       }
       follower_.follow(assignment_.leader, assignment_.leader_epoch, known);
+      tell_follower_observer();
     }
     for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
   }
@@ -142,10 +143,16 @@ void Partition::proposal_answered(IsrProposal asked, IsrAnswer answer) {
 
 // --- Following -------------------------------------------------------------------------------------------------------
 
-void Partition::observe_flushes(std::weak_ptr<FlushObserver> observer) {
+void Partition::observe_following(std::weak_ptr<FollowerObserver> observer) {
   strand_.run([self = shared_from_this(), observer = std::move(observer)]() mutable {
-    self->flush_observer_ = std::move(observer);
+    self->follower_observer_ = std::move(observer);
+    // It may have asked for the position before, and the partition may have begun to follow since.
+    self->tell_follower_observer();
   });
+}
+
+void Partition::tell_follower_observer() {
+  if (const auto observer = follower_observer_.lock()) observer->position_changed();
 }
 
 FollowerPosition Partition::follower_position_inside() const {
