@@ -127,6 +127,7 @@ Task<std::vector<FetchedPartition>> Consumer::ask(BrokerId leader, const std::ve
   request.max_wait_ms = to_ms(options_.max_wait);
   request.min_bytes = 1;
   request.max_bytes = options_.max_bytes;
+  request.isolation_level = static_cast<int8_t>(options_.isolation);
   for (const Wanted& one : wanted) {
     if (request.topics.empty() || request.topics.back().topic != one.partition.topic) {
       request.topics.emplace_back().topic = one.partition.topic;
@@ -156,6 +157,7 @@ Task<std::vector<FetchedPartition>> Consumer::ask(BrokerId leader, const std::ve
       asked_for->log_start = partition.log_start_offset;
       asked_for->high_watermark = partition.high_watermark;
       asked_for->records = std::move(partition.records);
+      if (partition.aborted_transactions) asked_for->aborted = std::move(*partition.aborted_transactions);
     }
   }
   co_return answer;

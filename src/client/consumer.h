@@ -10,12 +10,14 @@
 #include "async/cancellation.h"
 #include "async/task_group.h"
 #include "client/cluster_client.h"
+#include "client/offsets.h"
 #include "kafka_protocol/messages/fetch_response.h"
 #include "kafka_protocol/records.h"
 
 namespace naru::client {
 
 struct ConsumerOptions {
+  Isolation isolation = Isolation::read_uncommitted;
   Duration max_wait = 500ms;              // how long a broker may wait for records before it answers with none
   int32_t max_bytes = 16 << 20;           // of one answer
   int32_t partition_max_bytes = 1 << 20;  // of one partition in it; a larger first batch comes whole
@@ -27,7 +29,8 @@ struct FetchedPartition {
   Status status;
   Offset log_start = kNoOffset;
   Offset high_watermark = kNoOffset;
-  kafka::Records records;  // for visit_records()
+  kafka::Records records;  // for visit_records(), and with it:
+  std::vector<kafka::FetchResponse::AbortedTransaction> aborted = {};
 };
 
 // Thread: the client's event loop; one poll() at a time.

@@ -1,14 +1,44 @@
 #include "client/fetched_records.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <vector>
 
 #include "record_format/decompressor.h"
 #include "record_format/record_batch.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru::client {
 namespace {
 
 constexpr size_t kDecompressedMax = 256u << 20;
+
+using Aborted = kafka::FetchResponse::AbortedTransaction;
+
+// Whose batches are to be passed over, at one place in the log.
+class AbortedProducers {
+ public:
+  explicit AbortedProducers(AbortedTransactions aborted) : later_(aborted.begin(), aborted.end()) {
+    std::ranges::sort(later_, std::greater(), &Aborted::first_offset);
+  }
+
+  // Batches come in the order of the log.
+  bool pass_over(const BatchHeader& header, BytesView batch) {
+    while (!later_.empty() && later_.back().first_offset <= header.last_offset()) {
+      now_.insert(later_.back().producer_id);
+      later_.pop_back();
+    }
+    if (!header.is_control()) return header.is_transactional() && now_.contains(header.producer_id);
+    const auto marker = parse_marker_batch(batch);
+    if (marker && marker->result == TransactionResult::abort) now_.erase(header.producer_id);
+    return true;
+  }
+
+ private:
+  std::vector<Aborted> later_;  // the next one is the last
+  std::set<ProducerId> now_;
+};
 
 struct Visited {
   Offset next;
@@ -16,13 +46,13 @@ struct Visited {
 };
 
 Result<Visited> visit_batch(const BatchHeader& header, BytesView batch, Offset from,
-                            UniqueFunction<bool(const RecordView&)>& visit) {
+                            UniqueFunction<bool(const RecordView&)>& visit, AbortedProducers& aborted) {
   if (!batch_crc_matches(batch)) {
     return failure(ErrorCode::corrupt_message, "the batch at offset {} is damaged: its checksum is wrong",
                    header.base_offset);
   }
   const Visited whole{.next = std::max(from, header.next_offset())};
-  if (header.is_control() || header.next_offset() <= from) return whole;
+  if (aborted.pass_over(header, batch) || header.next_offset() <= from) return whole;
   Decompressor decompressor;
   auto reader = open_records(header, batch, decompressor, kDecompressedMax);
   if (!reader) {
@@ -42,7 +72,9 @@ Result<Visited> visit_batch(const BatchHeader& header, BytesView batch, Offset f
 
 }  // namespace
 
-Result<Offset> visit_records(BytesView batches, Offset from, UniqueFunction<bool(const RecordView&)> visit) {
+Result<Offset> visit_records(BytesView batches, Offset from, UniqueFunction<bool(const RecordView&)> visit,
+                             AbortedTransactions aborted) {
+  AbortedProducers aborted_producers(aborted);
   bool first = true;
   while (!batches.empty()) {
     const auto size = parse_batch_size(batches);
@@ -56,7 +88,8 @@ Result<Offset> visit_records(BytesView batches, Offset from, UniqueFunction<bool
       return failure(ErrorCode::corrupt_message, "the batch behind offset {} has a header that makes no sense: {}",
                      from, header.error().message());
     }
-    NARU_TRY_ASSIGN(const Visited visited, visit_batch(*header, batches.first(header->total_size), from, visit));
+    NARU_TRY_ASSIGN(const Visited visited,
+                    visit_batch(*header, batches.first(header->total_size), from, visit, aborted_producers));
     from = visited.next;
     if (visited.stopped) return from;
     batches = batches.subspan(header->total_size);

@@ -7,6 +7,7 @@
 
 #include "platform/simulated/simulated_random.h"
 #include "record_format/batch_builder.h"
+#include "record_format/transaction_marker.h"
 
 namespace naru::client {
 namespace {
@@ -98,6 +99,76 @@ TEST(VisitRecords, SurvivesAnyBytes) {
     const auto got = read(bytes, 0);
     if (got.next) EXPECT_GE(*got.next, Offset(0));
   }
+}
+
+// --- Readers of committed records ------------------------------------------------------------------------------------
+
+using Aborted = kafka::FetchResponse::AbortedTransaction;
+
+constexpr ProducerIdentity kAlice{ProducerId(1), ProducerEpoch(0)};
+constexpr ProducerIdentity kBob{ProducerId(2), ProducerEpoch(0)};
+
+// A log that a test writes, one record or marker after the other.
+class TransactionalLog {
+ public:
+  TransactionalLog& data(const ProducerIdentity& producer, const std::string& value, bool transactional = true) {
+    return add(batch(next_, {value}, {.transactional = transactional, .producer_id = producer.id}));
+  }
+  TransactionalLog& marker(const ProducerIdentity& producer, TransactionResult result) {
+    Bytes built = build_marker_batch(producer, {.result = result, .coordinator_epoch = 0}, 1);
+    const StoredHeader header =
+        make_stored_header(built, Offset(next_), LeaderEpoch(0), {.type = TimestampType::create_time, .max = 1});
+    std::ranges::copy(header, built.begin());
+    return add(built);
+  }
+  Values read(int64_t from, std::vector<Aborted> aborted) const {
+    Values values;
+    const auto next = visit_records(
+        bytes_, Offset(from),
+        [&](const RecordView& record) {
+          values.emplace_back(as_text(*record.value));
+          return true;
+        },
+        aborted);
+    EXPECT_EQ(next, Offset(next_));
+    return values;
+  }
+
+ private:
+  TransactionalLog& add(const Bytes& built) {
+    append_bytes(bytes_, built);
+    ++next_;
+    return *this;
+  }
+
+  Bytes bytes_;
+  int64_t next_ = 0;
+};
+
+TEST(VisitCommittedRecords, WhatWasAbortedIsPassedOverUpToItsMarker) {
+  const std::vector<Aborted> aborted{{.producer_id = kAlice.id, .first_offset = Offset(0)}};
+  TransactionalLog log;
+  log.data(kAlice, "a").data(kAlice, "b").marker(kAlice, TransactionResult::abort).data(kAlice, "next");
+  EXPECT_EQ(log.read(0, aborted), Values{"next"});
+  EXPECT_EQ(log.read(1, aborted), Values{"next"}) << "begun in front of what was fetched";
+}
+
+TEST(VisitCommittedRecords, OnlyBatchesOfTheAbortedTransactionArePassedOver) {
+  TransactionalLog log;
+  log.data(kAlice, "committed").marker(kAlice, TransactionResult::commit);
+  log.data(kAlice, "aborted").data(kBob, "of another").data(kAlice, "outside", false);
+  log.marker(kAlice, TransactionResult::abort).marker(kBob, TransactionResult::commit);
+  EXPECT_EQ(log.read(0, {{.producer_id = kAlice.id, .first_offset = Offset(2)}}),
+            (Values{"committed", "of another", "outside"}));
+}
+
+TEST(VisitCommittedRecords, TheMarkerOfAnotherProducerEndsNothing) {
+  TransactionalLog log;
+  log.data(kAlice, "x")
+      .marker(kBob, TransactionResult::commit)
+      .data(kAlice, "y")
+      .marker(kAlice, TransactionResult::abort);
+  EXPECT_EQ(log.read(0, {{.producer_id = kAlice.id, .first_offset = Offset(0)}}), Values{});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "client/record_time.h"
 
 #include "client/broker_error.h"
-#include "client/committed_records.h"
 #include "client/fetched_records.h"
 #include "client/offsets.h"
 #include "kafka_protocol/messages/fetch_request.h"
@@ -74,9 +73,13 @@ Task<Result<bool>> has_committed_record(ClusterClient& client, TopicPartition pa
                        co_await fetch_batches(client, partition, from, kManyBatches, Isolation::read_committed));
     if (fetched.records.empty()) co_return false;
     const auto aborted = fetched.aborted_transactions.value_or(std::vector<kafka::FetchResponse::AbortedTransaction>());
-    NARU_CO_TRY_ASSIGN(const CommittedLook look, look_for_committed(fetched.records.bytes(), from, aborted));
-    if (look.found) co_return true;
-    from = look.next;
+    bool found = false;
+    const auto visit = [&found](const RecordView&) {
+      found = true;
+      return false;
+    };
+    NARU_CO_TRY_ASSIGN(from, visit_records(fetched.records.bytes(), from, visit, aborted));
+    if (found) co_return true;
   }
   co_return from < end;
 }

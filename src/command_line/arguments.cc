@@ -21,7 +21,7 @@ constexpr const char *kBrokers = "Broker", *kTopics = "Topics", *kRecords = "Rec
 
 // What CLI11 stores as text and becomes something better afterwards.
 struct Texts {
-  std::string bootstrap, timeout, acks, compression, rate, count, size, from, to, watch, producer_id;
+  std::string bootstrap, timeout, acks, compression, rate, count, size, from, to, isolation, watch, producer_id;
   std::vector<std::string> configs, headers, partitions;
 };
 
@@ -160,6 +160,8 @@ class Parser {
     consume->add_option("--partition", texts_.partitions, "Only these: 0 or 0,2")->delimiter(',')->take_all();
     last_wins(consume->add_option("--count", texts_.count, "Stop after so many records"));
     consume->add_flag("--follow", consume_.follow, "Wait for new records instead of stopping at the end");
+    last_wins(consume->add_option("--isolation-level", texts_.isolation,
+                                  "read_committed (default), or read_uncommitted: also what no transaction commits"));
     consume->add_flag("--keys", consume_.keys, "Print keys");
     consume->add_flag("--headers", consume_.headers, "Print headers");
     consume->add_flag("--timestamps", consume_.timestamps, "Print timestamps");
@@ -277,6 +279,7 @@ class Parser {
   Status finish(ConsumeFlags& consume) const {
     NARU_TRY(parse_flag("--from", texts_.from, parse_start, consume.from));
     NARU_TRY(parse_flag("--count", texts_.count, parse_count, consume.count));
+    NARU_TRY(parse_flag("--isolation-level", texts_.isolation, parse_isolation, consume.isolation));
     return parse_partitions(texts_.partitions, consume.partitions);
   }
 

@@ -77,6 +77,7 @@ struct ConsumeFlags {
   StartAt from;
   std::optional<uint64_t> count;
   bool follow = false;
+  client::Isolation isolation = client::Isolation::read_committed;
   bool keys = false, headers = false, timestamps = false, offsets = false;
   std::string format;  // empty: as the four flags say
 };

@@ -133,6 +133,9 @@ TEST(Arguments, Consume) {
   EXPECT_EQ(consume.partitions, (std::vector{PartitionIndex(0), PartitionIndex(2)}));
   EXPECT_TRUE(consume.follow);
   EXPECT_EQ(consume.count, 5u);
+  EXPECT_EQ(consume.isolation, client::Isolation::read_committed);
+  EXPECT_EQ(flags<ConsumeFlags>({"consume", "t", "--isolation-level", "read_uncommitted"}).isolation,
+            client::Isolation::read_uncommitted);
 }
 
 TEST(Arguments, WhereToBegin) {
@@ -153,6 +156,8 @@ TEST(Arguments, WhatIsWrongIsNamed) {
   EXPECT_EQ(refusal({"produce", "x", "--acks", "2"}), "naru: --acks: '2' is not all, 1 or 0\n");
   EXPECT_EQ(refusal({"produce", "x", "--size", "10"}),
             "naru: --size is the size of generated records: it needs --count\n");
+  EXPECT_EQ(refusal({"consume", "x", "--isolation-level", "committed"}),
+            "naru: --isolation-level: 'committed' is not read_committed or read_uncommitted\n");
   EXPECT_EQ(refusal({"consume", "x", "--partition", "-1"}),
             "naru: --partition: '-1' is not the number of a partition\n");
   EXPECT_NE(refusal({"topic", "create"}).find("NAME"), std::string::npos);

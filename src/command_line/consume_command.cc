@@ -20,7 +20,7 @@ class ConsumeRun {
         flags_(flags),
         output_(std::move(output)),
         client_(context.seams, client_options(context)),
-        consumer_(client_, {}),
+        consumer_(client_, {.isolation = flags.isolation}),
         last_success_(context.seams.clock.now()) {}
 
   Task<ExitCode> run() {
@@ -48,12 +48,24 @@ class ConsumeRun {
     if (partitions.empty()) {
       for (const auto& partition : topic->partitions) partitions.push_back({flags_.topic, partition.index});
     }
-    NARU_CO_TRY_ASSIGN(ranges_,
-                       co_await find_ranges(client_, partitions, flags_.from, context_.seams.clock.wall_now_ms()));
+    // In this order: records that come in between do not look as if something held them back.
+    NARU_CO_TRY_ASSIGN(const auto ends, co_await client::list_offsets(client_, partitions, client::kLatest));
+    NARU_CO_TRY_ASSIGN(ranges_, co_await find_ranges(client_, partitions, flags_.from,
+                                                     context_.seams.clock.wall_now_ms(), flags_.isolation));
+    for (const auto& [partition, range] : ranges_) {
+      if (range.end < ends.at(partition).offset) note_open_transaction(partition, range.end);
+    }
     for (const auto& [partition, range] : ranges_) {
       if (flags_.follow || range.begin < range.end) consumer_.seek(partition, range.begin);
     }
     co_return Status();
+  }
+
+  void note_open_transaction(const TopicPartition& partition, Offset from) {
+    note(context_,
+         fmt::format("{}: what is at offset {} and behind it waits for the end of a transaction: naru txn list "
+                     "shows it, --isolation-level read_uncommitted prints it",
+                     partition.to_string(), from));
   }
 
   // Ends with ok at the end of the partitions, after --count records, on Ctrl-C, and when nobody reads any more.
@@ -101,7 +113,7 @@ class ConsumeRun {
       ++printed_;
       return !enough();
     };
-    auto next = client::visit_records(fetched.records.bytes(), fetched.position, visit);
+    auto next = client::visit_records(fetched.records.bytes(), fetched.position, visit, fetched.aborted);
     if (!next) return error(next.error().code(), "{}: {}", fetched.partition.to_string(), next.error().message());
     consumer_.seek(fetched.partition, *next);
     if (!flags_.follow && *next >= end) consumer_.remove(fetched.partition);

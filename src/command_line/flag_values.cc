@@ -55,6 +55,12 @@ Result<Compression> parse_compression(std::string_view text) {
   return failure(ErrorCode::invalid_argument, "'{}' is not none, gzip, snappy, lz4 or zstd", text);
 }
 
+Result<client::Isolation> parse_isolation(std::string_view text) {
+  if (text == "read_committed") return client::Isolation::read_committed;
+  if (text == "read_uncommitted") return client::Isolation::read_uncommitted;
+  return failure(ErrorCode::invalid_argument, "'{}' is not read_committed or read_uncommitted", text);
+}
+
 Result<double> parse_rate(std::string_view text) {
   const std::string_view number = text.ends_with("/s") ? text.substr(0, text.size() - 2) : text;
   const auto rate = parse_number(number);

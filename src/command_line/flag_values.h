@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/offsets.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
@@ -31,6 +32,7 @@ struct StartAt {
 Result<std::vector<Endpoint>> parse_bootstrap(std::string_view text);
 Result<Acks> parse_acks(std::string_view text);
 Result<Compression> parse_compression(std::string_view text);
+Result<client::Isolation> parse_isolation(std::string_view text);
 Result<double> parse_rate(std::string_view text);
 Result<uint64_t> parse_count(std::string_view text);
 // "beginning", "end", "42", "-10", "15m" (ago), "2026-11-15T10:00:00Z", "@1700000000000".

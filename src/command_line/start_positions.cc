@@ -38,9 +38,10 @@ Offset choose(const StartAt& start, Offset first, Offset end, Offset at_time) {
 }  // namespace
 
 Task<Result<Ranges>> find_ranges(client::ClusterClient& client, std::vector<client::TopicPartition> partitions,
-                                 StartAt start, WallTimeMs now) {
+                                 StartAt start, WallTimeMs now, client::Isolation isolation) {
   NARU_CO_TRY_ASSIGN(const FoundOffsets firsts, co_await client::list_offsets(client, partitions, client::kEarliest));
-  NARU_CO_TRY_ASSIGN(const FoundOffsets ends, co_await client::list_offsets(client, partitions, client::kLatest));
+  NARU_CO_TRY_ASSIGN(const FoundOffsets ends,
+                     co_await client::list_offsets(client, partitions, client::kLatest, isolation));
   NARU_CO_TRY_ASSIGN(const FoundOffsets times, co_await find_times(client, partitions, start, now));
   Ranges ranges;
   for (const client::TopicPartition& partition : partitions) {

@@ -48,6 +48,21 @@ class TxnCliTest(unittest.TestCase):
         self.assertEqual(client.flush(PATIENCE_S), 0)
         return client
 
+    def test_consume_prints_what_is_committed(self):
+        client = self.open_transaction("copier")
+        printed = self.run_naru("consume", "orders", "--partition", "0")
+        self.assertEqual((printed.returncode, printed.stdout), (0, ""))
+        self.assertIn("orders-0: what is at offset 0 and behind it waits for the end of a transaction", printed.stderr)
+        self.assertEqual(self.naru("consume", "orders", "--partition", "0", "--isolation-level", "read_uncommitted"), "open\n")
+        client.abort_transaction(PATIENCE_S)
+        client.begin_transaction()
+        client.produce("orders", "committed", partition=0)
+        client.commit_transaction(PATIENCE_S)
+        printed = self.run_naru("consume", "orders", "--partition", "0")
+        self.assertEqual((printed.returncode, printed.stdout, printed.stderr), (0, "committed\n", ""))
+        self.assertEqual(self.naru("consume", "orders", "--partition", "0", "--isolation-level", "read_uncommitted"),
+                         "open\ncommitted\n")
+
     def test_an_open_transaction_is_shown_and_aborted_and_its_producer_fenced(self):
         client = self.open_transaction("copier")
         (listed,) = self.json("txn", "list")
