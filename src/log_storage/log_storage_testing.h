@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foundation/log.h"
+#include "foundation/sanitized_testing.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/partition_log.h"
 #include "platform/simulated/simulated_file_system.h"

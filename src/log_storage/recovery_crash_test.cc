@@ -107,8 +107,12 @@ class Witness {
 
 using Scenario = std::function<bool(Witness&)>;
 
+// A sanitizer has seen the code after a few of the outcomes.
+constexpr int kFewer = kSanitized ? 10 : 1;
+
 // Runs the scenario once for every mutation it makes, with the machine dying there; each time tries several outcomes.
 void crash_everywhere(uint64_t seed, int outcomes, const Scenario& scenario) {
+  outcomes /= kFewer;
   uint64_t mutations = 0;
   {
     LogOnDisk disk(seed);
@@ -136,7 +140,7 @@ void crash_everywhere(uint64_t seed, int outcomes, const Scenario& scenario) {
 class RecoveryAfterCrash : public testing::Test {
  protected:
   void expect_recoveries(uint64_t at_least) const {
-    EXPECT_GE(LogOnDisk::recoveries - recoveries_before_, at_least) << "too few to mean anything";
+    EXPECT_GE(LogOnDisk::recoveries - recoveries_before_, at_least / kFewer) << "too few to mean anything";
   }
   const uint64_t recoveries_before_ = LogOnDisk::recoveries;
   const QuietLog quiet_;
