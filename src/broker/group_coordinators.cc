@@ -74,13 +74,13 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make(PartitionIndex, LeaderEpoch) {
-  return std::make_unique<GroupCoordinator>(group_settings(config_.groups, *metadata_.current()));
+  return std::make_unique<GroupCoordinator>(group_settings(config_, *metadata_.current()));
 }
 
 // What was told to others while it was being loaded; and topics may have gone while nobody was there to see it.
 void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   auto& groups = static_cast<GroupCoordinator&>(shard);
-  groups.set_settings(group_settings(config_.groups, *metadata_.current()));
+  groups.set_settings(group_settings(config_, *metadata_.current()));
   groups.metadata_changed(topics_.load(), time, outcome);
   groups.expire_offsets(KnownTopics(metadata_.current()), time, outcome);
 }
@@ -109,7 +109,7 @@ void GroupCoordinators::tell_topics() {
 
 void GroupCoordinators::tell_settings(const MetadataImage& image) {
   tell_shards(
-      [settings = group_settings(config_.groups, image)](GroupCoordinator& groups, const CoordinatorTime&,
+      [settings = group_settings(config_, image)](GroupCoordinator& groups, const CoordinatorTime&,
                                                          CoordinatorOutcome&) { groups.set_settings(settings); });
 }
 

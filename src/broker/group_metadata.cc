@@ -56,7 +56,8 @@ TopicNews topic_news(const MetadataImage& before, const MetadataImage& now) {
   return news;
 }
 
-GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& image) {
+GroupSettings group_settings(const BrokerConfig& broker, const MetadataImage& image) {
+  const GroupsConfig& config = broker.groups;
   GroupSettings settings{.initial_rebalance_delay = config.initial_rebalance_delay,
                          .session_timeout_min = config.min_session_timeout,
                          .session_timeout_max = config.max_session_timeout,
@@ -65,6 +66,9 @@ GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& im
                          .offsets_retention = config.offsets_retention,
                          .group_bytes_max = at_most_a_record(config, 8 << 20),
                          .commit_bytes_max = at_most_a_record(config, 16 << 20)};
+  // The log of the offsets has to remember those that have ended, too.
+  const auto producers = static_cast<size_t>(broker.max_producers_per_partition);
+  settings.pending_transactions_max = std::min(settings.pending_transactions_max, (producers + 1) / 2);
   settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
   settings.consumer.subscription_bytes_max = at_most_a_record(config, 1 << 20);

@@ -22,6 +22,6 @@ struct TopicNews {
 TopicNews topic_news(const MetadataImage& before, const MetadataImage& now);
 
 // What the broker was started with, and what was set for single groups.
-GroupSettings group_settings(const GroupsConfig& config, const MetadataImage& image);
+GroupSettings group_settings(const BrokerConfig& broker, const MetadataImage& image);
 
 }  // namespace naru

@@ -20,8 +20,17 @@ TEST(GroupMetadata, EveryAssignorThatCanBeConfiguredExists) {
 
 TEST(GroupMetadata, AssignorsAreTakenInTheirOrder) {
   const BrokerConfig config = *make_broker_config({{"group.consumer.assignors", "range, uniform"}});
-  EXPECT_EQ(group_settings(config.groups, MetadataImage()).consumer.assignors,
-            (std::vector<std::string>{"range", "uniform"}));
+  EXPECT_EQ(group_settings(config, MetadataImage()).consumer.assignors, (std::vector<std::string>{"range", "uniform"}));
+}
+
+TEST(GroupMetadata, OpenTransactionsLeaveRoomAmongTheProducersThatALogRemembers) {
+  const auto pending_max = [](const char* producers) {
+    const BrokerConfig config = *make_broker_config({{"naru.max.producers.per.partition", producers}});
+    return group_settings(config, MetadataImage()).pending_transactions_max;
+  };
+  EXPECT_EQ(pending_max("1"), 1u);
+  EXPECT_EQ(pending_max("1000"), 500u);
+  EXPECT_EQ(pending_max("100000"), 5'000u);
 }
 
 class GroupTopicNews : public testing::Test {

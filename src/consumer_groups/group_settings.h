@@ -23,7 +23,7 @@ struct GroupSettings {
   size_t commit_bytes_max = size_t{16} * 1024 * 1024;
   // What transactions have committed and not ended yet, of one shard: beyond these it has to wait for others to end.
   size_t pending_bytes_max = size_t{64} * 1024 * 1024;
-  size_t pending_transactions_max = 5'000;  // less than max.producers.per.partition
+  size_t pending_transactions_max = 5'000;  // at most half of naru.max.producers.per.partition
   ConsumerGroupSettings consumer;           // of groups of the consumer protocol
 };
 

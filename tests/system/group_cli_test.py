@@ -10,6 +10,7 @@ import unittest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafka_messages import Connection
+from naru_command import NaruCommand
 from naru_process import NARU, PATIENCE_S, Broker, wait_until
 
 GROUP_FIELDS = {"name", "type", "state", "state_since", "coordinator", "protocol_type", "protocol", "lag", "lag_seconds",
@@ -44,28 +45,12 @@ class ConsumerProtocolMember:
         self.owned = self.owned if told is None else told
 
 
-class GroupCliTest(unittest.TestCase):
+class GroupCliTest(NaruCommand, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.broker = Broker("--set", "group.initial.rebalance.delay.ms=0")
         cls.addClassCleanup(cls.broker.close)
-
-    def run_naru(self, *words):
-        return subprocess.run([NARU, *words, "--bootstrap", self.broker.address], capture_output=True, text=True,
-                              timeout=PATIENCE_S)
-
-    def naru(self, *words):
-        done = self.run_naru(*words)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
-
-    def json(self, *words):
-        return json.loads(self.naru(*words, "--json"))
-
-    def refused(self, *words):
-        done = self.run_naru(*words)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        return done.stderr
+        cls.address = cls.broker.address
 
     def describe(self, group):
         return self.json("group", "describe", group)

@@ -6,37 +6,21 @@ import unittest
 
 from confluent_kafka import KafkaException
 
-from naru_process import NARU, PATIENCE_S, Broker, wait_until
+from naru_command import NaruCommand
+from naru_process import PATIENCE_S, Broker, wait_until
 from transactions_test import producer, read
 
 TRANSACTION_FIELDS = {"id", "state", "producer_id", "producer_epoch", "timeout_seconds", "start", "last_update",
                       "age_seconds", "stuck", "coordinator", "partitions"}
 
 
-class TxnCliTest(unittest.TestCase):
+class TxnCliTest(NaruCommand, unittest.TestCase):
     def setUp(self):
         self.broker = Broker("--set", "transaction.state.log.num.partitions=4", "--set", "offsets.topic.num.partitions=4",
                              "--set", "group.initial.rebalance.delay.ms=0")
         self.addCleanup(self.broker.close)
         self.address = self.broker.address
         self.naru("topic", "create", "orders", "--partitions", "2")
-
-    def run_naru(self, *words):
-        return subprocess.run([NARU, *words, "--bootstrap", self.address], capture_output=True, text=True,
-                              timeout=PATIENCE_S)
-
-    def naru(self, *words):
-        done = self.run_naru(*words)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
-
-    def json(self, *words):
-        return json.loads(self.naru(*words, "--json"))
-
-    def refused(self, *words):
-        done = self.run_naru(*words)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        return done.stderr
 
     def open_transaction(self, transactional_id, client=None):
         """With a record in each partition of orders, which the broker has."""
