@@ -117,6 +117,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   void end_wait();
   Task<Status> take_answer(std::shared_ptr<const kafka::FetchResponse> response);
   Task<void> apply(EntryPtr entry, const kafka::FetchResponse::PartitionData& answer, SharedBytes records);
+  void let_rest(Entry& entry) const;
   void retry_later(Entry& entry, const Status& problem);
   void reset_session();
   void begin_session_of_this_life();

@@ -39,9 +39,11 @@ Task<bool> ReplicaFetcher::fill_request(kafka::FetchRequest& request) {
 Task<bool> ReplicaFetcher::position(EntryPtr entry) {
   FollowerPosition position = co_await entry->partition->follower_position();
   if (!position.status.ok() || position.leader != leader_.id) {
-    // Not any more, or not yet: whoever decides tells us.
+    // Not any more, and then it is dropped soon; or not yet: it was opened a moment ago, and does not know its role.
     leave_session(*entry);
     entry->sent = {};
+    let_rest(*entry);
+    make_dirty(entry);
     co_return false;
   }
   const FollowerPosition before = std::exchange(entry->sent, std::move(position));
@@ -128,11 +130,15 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
   make_dirty(entry);
 }
 
+void ReplicaFetcher::let_rest(Entry& entry) const {
+  entry.not_before = parts_.seams.clock.now() + entry.pause;
+  entry.pause = std::min<Duration>(2 * entry.pause, std::max<Duration>(parts_.config.fetch_backoff, kFirstPause));
+}
+
 // The leader is new and does not know yet, or is none any more; or it cannot be stored here. In the session it would be
 // told again and again.
 void ReplicaFetcher::retry_later(Entry& entry, const Status& problem) {
-  entry.not_before = parts_.seams.clock.now() + entry.pause;
-  entry.pause = std::min<Duration>(2 * entry.pause, std::max<Duration>(parts_.config.fetch_backoff, kFirstPause));
+  let_rest(entry);
   leave_session(entry);
   parts_.failures.add();
   if (std::exchange(entry.reported, problem.code()) == problem.code()) return;

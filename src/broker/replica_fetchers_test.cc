@@ -74,16 +74,11 @@ class FollowingBroker : public testing::Test {
     }
   }
 
-  void add_partition(int number) {
+  void add_partition(int number, bool knows_its_role = true) {
     const auto led = leader.make(number);
     const auto followed = follower.make(number);
-    for (const auto& partition : {led, followed}) {
-      partition->assign({.leader = BrokerId(1),
-                         .leader_epoch = LeaderEpoch(3),
-                         .partition_epoch = 1,
-                         .replicas = {BrokerId(1), BrokerId(2)},
-                         .isr = {BrokerId(1), BrokerId(2)}});
-    }
+    led->assign(assignment);
+    if (knows_its_role) followed->assign(assignment);
     list.push_back({.partition = followed,
                     .leader = BrokerId(1),
                     .leader_broker_epoch = 7,
@@ -182,6 +177,11 @@ class FollowingBroker : public testing::Test {
     return true;
   }
 
+  const PartitionAssignment assignment{.leader = BrokerId(1),
+                                       .leader_epoch = LeaderEpoch(3),
+                                       .partition_epoch = 1,
+                                       .replicas = {BrokerId(1), BrokerId(2)},
+                                       .isr = {BrokerId(1), BrokerId(2)}};
   SimulatedWorld world{1};
   Side leader{world, "leader", 1};
   Side follower{world, "follower", 2};
@@ -246,6 +246,18 @@ TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew
   EXPECT_EQ(session.size(), 2u);
   EXPECT_EQ(leader_broker.connections(), 1u);
   EXPECT_TRUE(acknowledged(2));
+}
+
+// While logs are opened, metadata may come that tells the fetchers of a partition before it has its role.
+TEST_F(FollowingBroker, APartitionThatLearnsItsRoleLaterIsFollowedThen) {
+  add_partition(1);
+  add_partition(2, /*knows_its_role=*/false);
+  fetchers.follow({.changed = list, .dropped = {}});
+  ASSERT_TRUE(acknowledged(1));
+  world.run_for(5s);
+  followed(2)->assign(assignment);
+  EXPECT_TRUE(acknowledged(2));
+  EXPECT_EQ(full_requests, 1);
 }
 
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
