@@ -30,7 +30,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from workload import CLIENT, PATIENCE_S, Reader, consumer, name_of, one_line, tell, topic_and_number
 
-TIMEOUT_MS = 10_000  # of a transaction: for so long one that nobody ends holds up readers
+TIMEOUT_MS = 15_000  # of a transaction: for so long one that nobody ends holds up readers
 CALL_S = 5
 PARTITIONS_EACH, RECORDS_EACH = 3, 2
 ABORTED = 0.2  # of all transactions, on purpose
