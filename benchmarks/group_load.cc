@@ -5,11 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "benchmarks/exchange.h"
 #include "benchmarks/load.h"
 #include "benchmarks/measurement.h"
-#include "kafka_protocol/frame.h"
-#include "kafka_protocol/messages/find_coordinator_request.h"
-#include "kafka_protocol/messages/find_coordinator_response.h"
 #include "kafka_protocol/messages/heartbeat_request.h"
 #include "kafka_protocol/messages/heartbeat_response.h"
 #include "kafka_protocol/messages/join_group_request.h"
@@ -22,38 +20,8 @@
 namespace naru::bench {
 namespace {
 
-constexpr int16_t kFindCoordinatorVersion = 3, kJoinVersion = 7, kSyncVersion = 5, kHeartbeatVersion = 4,
-                  kCommitVersion = 8;
+constexpr int16_t kJoinVersion = 7, kSyncVersion = 5, kHeartbeatVersion = 4, kCommitVersion = 8;
 constexpr std::string_view kProtocol = "bench";
-
-template <class Request>
-void send_request(int socket, const Request& request, int16_t version) {
-  const Bytes frame = kafka::encode_request_frame(request, version, 0, "bench").bytes;
-  write_all(socket, frame.data(), frame.size());
-}
-
-template <class Response>
-Response read_response(int socket, int16_t version) {
-  static std::vector<std::byte> buffer;
-  kafka::WireReader reader(read_frame(socket, buffer));
-  Response response;
-  kafka::decode_response(reader, response, version);
-  if (!reader.finish().ok()) die("decoding an answer");
-  return response;
-}
-
-// A new broker makes __consumer_offsets first.
-void find_coordinator(uint16_t port, const std::string& group) {
-  const int socket = connect_to(port);
-  kafka::FindCoordinatorRequest request;
-  request.key = group;
-  send_request(socket, request, kFindCoordinatorVersion);
-  const auto found = read_response<kafka::FindCoordinatorResponse>(socket, kFindCoordinatorVersion);
-  ::close(socket);
-  if (found.error_code == ErrorCode::none) return;
-  std::fprintf(stderr, "there is no coordinator: error code %d\n", static_cast<int>(found.error_code));
-  std::exit(1);
-}
 
 // One member on a connection of its own. It has one request in flight, or waits for its next heartbeat.
 class Member {
@@ -218,7 +186,7 @@ constexpr int64_t kPatience = 120 * kSecond;
 
 void run_groups(const GroupLoad& load) {
   allow_many_sockets();
-  find_coordinator(load.port, "bench-0");
+  find_coordinator(load.port, "bench-0", CoordinatorOf::group);
   Members members(load);
   const int64_t begun = now_ns();
   for (int group = 0; group < load.groups; ++group) {
@@ -238,7 +206,7 @@ void run_groups(const GroupLoad& load) {
 
 void run_rebalance(const GroupLoad& load) {
   allow_many_sockets();
-  find_coordinator(load.port, "bench");
+  find_coordinator(load.port, "bench", CoordinatorOf::group);
   Members members(load);
   for (int i = 0; i < load.members; ++i) members.add("bench");
   if (!members.run(now_ns() + kPatience, [&] { return members.all_stable(); })) die("the group does not become stable");
@@ -254,7 +222,7 @@ void run_rebalance(const GroupLoad& load) {
 }
 
 void run_commits(const CommitLoad& load) {
-  find_coordinator(load.port, "commits-0");
+  find_coordinator(load.port, "commits-0", CoordinatorOf::group);
   const int poll = ::epoll_create1(0);
   struct Committer {
     int socket;

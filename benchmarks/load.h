@@ -80,6 +80,21 @@ struct CommitLoad {
 // Each connection commits its next offset when the one before is acknowledged.
 void run_commits(const CommitLoad& load);
 
+struct TransactionLoad {
+  uint16_t port = 0;
+  std::string topic;
+  int partitions = 1;
+  int seconds = 5;
+  int commit_ms = 100;   // 0: no transactions, but an idempotent producer
+  int version = 1;       // of transactions: 1 as librdkafka, 2 as newer clients
+  size_t records = 100;  // of a batch
+  size_t message_bytes = 1024;
+  int in_flight = 5;
+};
+// A producer's batches as fast as the broker takes them, over all partitions in turns. Each `commit_ms` it waits for
+// the answers, commits and begins the next transaction, with all partitions.
+void run_transactions(const TransactionLoad& load);
+
 void run_create_topic(uint16_t port, std::string_view topic, int partitions, const std::vector<std::string>& settings);
 
 }  // namespace naru::bench

@@ -11,20 +11,22 @@ namespace naru::bench {
 namespace {
 
 void usage() {
-  std::fprintf(stderr,
-               "usage: bench_load VERB PORT [name=value]...\n"
-               "  create topic= partitions= [any.topic.setting=]\n"
-               "  produce topic= bytes= [batch=] [message=] [in_flight=] [acks=]\n"
-               "  fetch   topic= bytes= [batch=] [message=]\n"
-               "  pull    bytes= [batch=] [message=]\n"
-               "  echo    [connections=] [count=] [message=]\n"
-               "  small   topic= [connections=] [count=] [message=]\n"
-               "  kafka-latency topic= [rate=] [seconds=] [message=]\n"
-               "  redis-latency topic= [rate=] [seconds=] [message=]\n"
-               "  rounds  topic= partitions= rounds= [message=] [acks=]\n"
-               "  groups  groups= members= [heartbeat_ms=] [seconds=]\n"
-               "  rebalance members= [heartbeat_ms=] [rounds=]\n"
-               "  commits topic= [connections=] [count=]\n");
+  std::fprintf(
+      stderr,
+      "usage: bench_load VERB PORT [name=value]...\n"
+      "  create topic= partitions= [any.topic.setting=]\n"
+      "  produce topic= bytes= [batch=] [message=] [in_flight=] [acks=]\n"
+      "  fetch   topic= bytes= [batch=] [message=]\n"
+      "  pull    bytes= [batch=] [message=]\n"
+      "  echo    [connections=] [count=] [message=]\n"
+      "  small   topic= [connections=] [count=] [message=]\n"
+      "  kafka-latency topic= [rate=] [seconds=] [message=]\n"
+      "  redis-latency topic= [rate=] [seconds=] [message=]\n"
+      "  rounds  topic= partitions= rounds= [message=] [acks=]\n"
+      "  groups  groups= members= [heartbeat_ms=] [seconds=]\n"
+      "  rebalance members= [heartbeat_ms=] [rounds=]\n"
+      "  commits topic= [connections=] [count=]\n"
+      "  transactions topic= partitions= [seconds=] [commit_ms=] [version=] [records=] [message=] [in_flight=]\n");
   std::exit(2);
 }
 
@@ -102,6 +104,17 @@ void run(std::string_view verb, uint16_t port, Arguments arguments) {
     take(arguments, "connections", load.connections);
     take(arguments, "count", load.count);
     return run_commits(load);
+  }
+  if (verb == "transactions") {
+    TransactionLoad load{.port = port, .topic = topic};
+    take(arguments, "partitions", load.partitions);
+    take(arguments, "seconds", load.seconds);
+    take(arguments, "commit_ms", load.commit_ms);
+    take(arguments, "version", load.version);
+    take(arguments, "records", load.records);
+    take(arguments, "message", load.message_bytes);
+    take(arguments, "in_flight", load.in_flight);
+    return run_transactions(load);
   }
   usage();
 }

@@ -27,6 +27,7 @@ LOOSE = {"flush_messages": 9223372036854775807}
 # Of one measurement of CPU per GB. More of it would be memory that the machine has not used for a while, and touching that
 # costs several times what is measured: then the figures tell who got it.
 PAGE_CACHE_BYTES = GB // 2
+COMMIT_MS = 100  # of transactions
 PAIRS_OF_CPU = 3  # for each repetition: they are short
 
 
@@ -221,6 +222,54 @@ class Bench:
             result.add(*speeds)
         return [result.row("throughput, 1 MB batches, fsync acks against loose acks", 0.7, at_least=True)]
 
+    # --- Transactions --------------------------------------------------------------------------------------------------
+
+    def transactions(self):
+        """Transactions of 100 ms over 1, 10 and 100 partitions, against an idempotent producer without them"""
+        rows = []
+        for version in (1, 2):
+            for partitions in (1, 10, 100):
+                result, commits = Comparison("bytes/s"), []
+                for pair in range(self.repeats):
+                    speeds = {}
+                    for commit_ms in (COMMIT_MS, 0) if pair % 2 == 0 else (0, COMMIT_MS):
+                        measured = self.transaction_load(version, partitions, commit_ms)
+                        speeds[commit_ms] = measured["bytes_per_second"]
+                        if commit_ms:
+                            commits.append((measured["add_p50_us"] + measured["flush_p50_us"] + measured["commit_p50_us"]) / 1000)
+                    result.add(speeds[COMMIT_MS], speeds[0])
+                what = f"transactions (version {version}) of 100 ms over {partitions} partition{'s' if partitions > 1 else ''}"
+                rows.append(result.row(f"{what}, fsync acks, against none: throughput", 0.9 if partitions == 1 else None, at_least=True))
+                rows.append(absolute_row("the same: what sends nothing between two of them, p50", "ms", commits, None))
+        return rows
+
+    def transaction_load(self, version, partitions, commit_ms):
+        naru = self.run(Naru())
+        naru.create("bench", partitions)
+        measured = load("transactions", naru.port, topic="bench", partitions=partitions, version=version, commit_ms=commit_ms,
+                        seconds=self.scaled(3))
+        naru.close()
+        return measured
+
+    def librdkafka_transactions(self):
+        """librdkafka's transactions of 100 ms over 1, 10 and 100 partitions, against its idempotent producer without them"""
+        count = self.scaled(1_000_000, 100_000)
+        rows = []
+        for partitions in (1, 10, 100):
+            result = Comparison("msg/s")
+            for pair in range(self.repeats):
+                speeds = {}
+                for commit_ms in (COMMIT_MS, 0) if pair % 2 == 0 else (0, COMMIT_MS):
+                    naru = self.run(Naru())
+                    naru.create("bench", partitions)
+                    command = [BIN / "bench_librdkafka", naru.address, "bench", count, 1024, partitions, commit_ms]
+                    speeds[commit_ms] = run_json(command)["per_second"]
+                    naru.close()
+                result.add(speeds[COMMIT_MS], speeds[0])
+            rows.append(result.row(f"librdkafka, transactions of 100 ms over {partitions} partition{'s' if partitions > 1 else ''}, "
+                                   "fsync acks, against none", None, at_least=True))
+        return rows
+
     # --- Groups --------------------------------------------------------------------------------------------------------
 
     def groups(self):
@@ -392,8 +441,8 @@ def table(rows):
     return "\n".join(lines)
 
 
-MEASURES = ["produce_cpu", "fetch_cpu", "request_cpu", "latency", "librdkafka", "many_partitions", "fsync_throughput", "groups", "start",
-            "ten_thousand_partitions", "replication", "failover", "large_cluster"]
+MEASURES = ["produce_cpu", "fetch_cpu", "request_cpu", "latency", "librdkafka", "many_partitions", "fsync_throughput", "transactions",
+            "librdkafka_transactions", "groups", "start", "ten_thousand_partitions", "replication", "failover", "large_cluster"]
 
 
 def commit():

@@ -1,19 +1,18 @@
 """Reads who wrote what: the headers of all record batches of a partition, which no stock client shows."""
 
-import collections
 import struct
 import time
 
 from cluster import view_of
+from history import Batch
 from kafka_messages import Connection
-
-Batch = collections.namedtuple("Batch", "first last producer_id epoch sequence")
 
 FETCH_VERSION = 11  # the last one but one that names topics
 PATIENCE_S = 30
 FIXED = struct.Struct(">qi")  # base offset, and the length of what follows
 # Leader epoch, format, checksum, attributes, last offset, two times, producer id, its epoch, first sequence number, count.
 HEADER = struct.Struct(">ibIhiqqqhii")
+CONTROL = 0x20  # of the attributes
 
 
 def parse(data):
@@ -25,7 +24,7 @@ def parse(data):
         if end > len(data):
             return
         header = HEADER.unpack_from(data, at + FIXED.size)
-        yield Batch(base, base + header[4], *header[7:10])
+        yield Batch(base, base + header[4], *header[7:10], control=int(header[3] & CONTROL != 0))
         at = end
 
 

@@ -18,55 +18,18 @@ Pure, and linear in the number of lines. What has to hold:
                 the end than what a member was told to be committed
     skipped     what is below the committed offset was given to a member of the group
     client      no client gives up: with a fatal error, or with a position that is out of range. During some faults that is excused
+
+transaction_checker.py lists what has to hold for transactions.
 """
 
 import bisect
 import collections
-import glob
-import math
-import os
-import re
 import sys
-from dataclasses import dataclass, field
 
-Anomaly = collections.namedtuple("Anomaly", "kind text")
-Ack = collections.namedtuple("Ack", "partition offset value")
-Record = collections.namedtuple("Record", "partition offset value")
-Look = collections.namedtuple("Look", "observer group partition offset")
-Commit = collections.namedtuple("Commit", "group partition offset")
-Batch = collections.namedtuple("Batch", "first last producer_id epoch sequence")
-GaveUp = collections.namedtuple("GaveUp", "time text")
+import transaction_checker
+from history import Anomaly, at, load
 
 EXCUSED_LATER_S = 10
-
-
-@dataclass
-class History:
-    """What was told, in the order in which each client told it."""
-
-    sent: dict = field(default_factory=dict)  # value -> partition
-    acks: list = field(default_factory=list)
-    unknown: set = field(default_factory=set)  # values with an error; a record without any report is as unknown
-    refused: set = field(default_factory=set)
-    readings: dict = field(default_factory=dict)  # reader -> [Record]
-    ends: dict = field(default_factory=dict)  # partition -> end, told by the last reader
-    last_reader: str = ""
-    deliveries: dict = field(default_factory=dict)  # group -> [Record], of all its members
-    looks: list = field(default_factory=list)
-    commits: list = field(default_factory=list)
-    complaints: list = field(default_factory=list)
-    batches: dict = field(default_factory=dict)  # partition -> [Batch]
-    gave_up: list = field(default_factory=list)
-    excuses: list = field(default_factory=list)  # (from, to): faults with which librdkafka may give up, until the cluster is whole again
-
-    def everything_read(self):
-        for source, records in [*self.readings.items(), *self.deliveries.items()]:
-            for record in records:
-                yield source, record
-
-
-def at(partition, offset):
-    return f"{partition} offset {offset}"
 
 
 def places(history):
@@ -127,7 +90,9 @@ def check_doubled(history):
 def check_sequences(history):
     for partition, batches in history.batches.items():
         expected = collections.Counter()
-        for first, last, producer_id, epoch, sequence in batches:
+        for first, last, producer_id, epoch, sequence, control in batches:
+            if control:
+                continue
             if sequence != expected[producer_id, epoch]:
                 yield Anomaly("sequence", f"{at(partition, first)} has sequence number {sequence} of producer {producer_id}, epoch {epoch}, "
                                           f"when {expected[producer_id, epoch]} was next")
@@ -238,92 +203,9 @@ def check(history):
     if not history.ends:
         found.append(Anomaly("client", "the last reader could not learn where the partitions end"))
     for each in [check_acknowledged, check_conflicts, check_doubled, check_sequences, check_order, check_offsets, check_sent, check_commits, check_deliveries,
-                 check_gave_up]:
+                 check_gave_up, *transaction_checker.CHECKS]:
         found += each(history)
     return found
-
-
-def lines(path):
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):  # else cut off by being killed
-                yield line.split()
-
-
-def out_of_range(name, words):
-    return GaveUp(float(words[0]), f"{name} is out of range: {' '.join(words[1:])}")
-
-
-def load_producer(history, name, path):
-    for what, *rest in lines(path):
-        if what == "sent":
-            history.sent[rest[2]] = rest[1]
-        elif what == "ok":
-            history.acks.append(Ack(rest[1], int(rest[2]), rest[3]))
-        elif what in ("unknown", "refused"):
-            (history.unknown if what == "unknown" else history.refused).add(rest[2])
-        elif what == "fatal":
-            history.gave_up.append(GaveUp(float(rest[0]), f"{name} has given up: {' '.join(rest[1:])}"))
-
-
-def load_reader(history, name, path):
-    records = history.readings.setdefault(name, [])
-    for what, *rest in lines(path):
-        if what == "read":
-            records.append(Record(rest[0], int(rest[1]), rest[2]))
-        elif what == "end":
-            history.last_reader = name
-            history.ends[rest[0]] = int(rest[1])
-        elif what == "reset":
-            history.gave_up.append(out_of_range(name, rest))
-
-
-def load_member(history, name, path):
-    group = re.fullmatch(r"member-(.+)-\d+", name).group(1)
-    records = history.deliveries.setdefault(group, [])
-    for what, *rest in lines(path):
-        if what == "record":
-            records.append(Record(rest[0], int(rest[1]), rest[2]))
-        elif what == "committed":
-            history.commits += [Commit(group, partition, int(offset)) for partition, offset in zip(rest[::2], rest[1::2])]
-        elif what == "reset":
-            history.gave_up.append(out_of_range(name, rest))
-        elif what == "error":
-            history.complaints.append(f"{name} has ended: {' '.join(rest)}")
-
-
-def load_watcher(history, name, path):
-    for what, *rest in lines(path):
-        if what == "seen":
-            history.looks.append(Look(name, rest[0], rest[1], int(rest[2])))
-        elif what == "blind":
-            history.complaints.append(f"{name} cannot read what {rest[0]} has committed")
-
-
-def load_nemesis(history, _, path):
-    for what, time in lines(path):
-        if what == "excused":
-            history.excuses.append((float(time), math.inf))
-        elif what == "whole":
-            history.excuses[-1] = (history.excuses[-1][0], float(time))
-
-
-def load_batches(history, _, path):
-    for what, partition, *numbers in lines(path):
-        if what == "batch":
-            history.batches.setdefault(partition, []).append(Batch(*map(int, numbers)))
-        elif what == "unreadable":
-            history.complaints.append(f"the batches of {partition} cannot be read")
-
-
-def load(folder):
-    history = History()
-    for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.out"))):
-        name = os.path.basename(path).removesuffix(".out")
-        load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher,
-                    "nemesis": load_nemesis, "batches": load_batches}[name.split("-")[0]]
-        load_one(history, name, path)
-    return history
 
 
 def summary(anomalies, examples=5):

@@ -5,7 +5,8 @@ import os
 import tempfile
 import unittest
 
-from checker import Ack, Batch, Commit, GaveUp, History, Look, Record, check, load, summary
+from checker import check, summary
+from history import Ack, Batch, Commit, GaveUp, History, Look, Record, load
 
 PARTITION = "t/0"
 

@@ -63,6 +63,18 @@ class Client:
         self.file.close()
 
 
+def start(cluster, name, program, *arguments):
+    return Client(name, cluster.folder, [os.path.join(HERE, program), *map(str, arguments)])
+
+
+def begin_groups(cluster, partitions, groups):
+    """Commits offset 0 for groups that do not exist yet."""
+    done = subprocess.run([sys.executable, os.path.join(HERE, "workload.py"), "begin", cluster.bootstrap, ",".join(partitions), ",".join(groups)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"groups cannot commit their first offsets:\n{done.stderr}")
+
+
 class Progress:
     """How far producers, readers and groups are."""
 
@@ -90,40 +102,37 @@ class Progress:
 class Clients:
     """Producers, a reader that follows, groups when they have been added, and a watcher of what they commit."""
 
-    def __init__(self, cluster, producers, rate):
-        self.cluster, self.rate = cluster, rate
+    def __init__(self, cluster, partitions, producers, rate):
+        self.cluster, self.partitions, self.rate = cluster, partitions, rate
         self.progress = Progress()
         self.numbers = collections.Counter()
         self.producers, self.members, self.retired = [], {group: [] for group in GROUPS}, []
-        self.reader = self._start("reader-follow", "reader", cluster.bootstrap, ",".join(cluster.partitions), "follow")
-        self.watcher = self._start("watcher", "watcher", cluster.bootstrap, ",".join(cluster.partitions), ",".join(GROUPS))
+        self.reader = self._start("reader-follow", "reader", cluster.bootstrap, ",".join(partitions), "follow")
+        self.watcher = self._start("watcher", "watcher", cluster.bootstrap, ",".join(partitions), ",".join(GROUPS))
         for _ in range(producers):
             self.add_producer()
 
     def add_groups(self):
-        done = subprocess.run([sys.executable, os.path.join(HERE, "workload.py"), "begin", self.cluster.bootstrap,
-                               ",".join(self.cluster.partitions), ",".join(GROUPS)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"groups cannot commit their first offsets:\n{done.stderr}")
+        begin_groups(self.cluster, self.partitions, GROUPS)
         for group, (_, count) in GROUPS.items():
             for _ in range(count):
                 self.add_member(group)
 
     def _start(self, name, *arguments):
-        return Client(name, self.cluster.folder, [os.path.join(HERE, "workload.py"), *map(str, arguments)])
+        return start(self.cluster, name, "workload.py", *arguments)
 
     def add_producer(self):
         name = f"p{self.numbers['producer']}"
         self.numbers["producer"] += 1
         self.producers.append(self._start(f"producer-{name}", "producer", name, self.cluster.bootstrap,
-                                          ",".join(self.cluster.partitions), self.rate))
+                                          ",".join(self.partitions), self.rate))
 
     def add_member(self, group):
         config = {"partition.assignment.strategy": GROUPS[group][0], "enable.auto.commit": False, "commit.every": COMMIT_EVERY,
                   "auto.offset.reset": "error",
                   "session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "socket.timeout.ms": 5000,
                   "topic.metadata.refresh.interval.ms": 2000, "check.crcs": True, "log_level": 0}
-        topics = ",".join(sorted({partition.rpartition("/")[0] for partition in self.cluster.partitions}))
+        topics = ",".join(sorted({partition.rpartition("/")[0] for partition in self.partitions}))
         command = [MEMBER, "confluent", self.cluster.bootstrap, group, topics, json.dumps(config)]
         self.members[group].append(Client(f"member-{group}-{self.numbers[group]}", self.cluster.folder, command))
         self.numbers[group] += 1
@@ -164,7 +173,7 @@ class Clients:
     def why_no_writes_since(self, moment):
         """A partition that has not acknowledged a record that was sent after that moment; None if there is none."""
         self.listen()
-        behind = [each for each in self.cluster.partitions if self.progress.acked.get(each, (0.0, 0))[0] < moment]
+        behind = [each for each in self.partitions if self.progress.acked.get(each, (0.0, 0))[0] < moment]
         return f"no record sent since then is acknowledged in {', '.join(behind)}" if behind else None
 
     def why_not_read(self, offsets):
@@ -192,7 +201,7 @@ class Clients:
         for client in [member for group in self.members.values() for member in group] + [self.reader]:
             client.tell_to_end()
             client.wait(PATIENCE_S)
-        last = self._start("reader-last", "reader", self.cluster.bootstrap, ",".join(self.cluster.partitions), "to-the-end")
+        last = self._start("reader-last", "reader", self.cluster.bootstrap, ",".join(self.partitions), "to-the-end")
         self.retired.append(last)
         deadline = time.monotonic() + 10 * PATIENCE_S
         while last.process.poll() is None and time.monotonic() < deadline:

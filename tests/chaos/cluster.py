@@ -20,7 +20,7 @@ View = collections.namedtuple("View", "brokers controller partitions")
 
 SESSION_S = 3.0
 ALONE = ["naru.admin.listener=", "naru.journal.bytes=8388608", "log.segment.bytes=1048576", "offsets.topic.num.partitions=4",
-         "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000"]
+         "transaction.state.log.num.partitions=4", "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000"]
 TOGETHER = [*ALONE, f"naru.coordination.session.timeout.ms={int(SESSION_S * 1000)}", "replica.lag.time.max.ms=4000"]
 METADATA_VERSION = 12
 
@@ -139,7 +139,8 @@ class Cluster:
                 yield sentence
 
     def create_topics(self, topics, partitions):
-        """`topics`: name -> configuration. One replica on each broker, of which all but one have to be there."""
+        """`topics`: name -> configuration. One replica on each broker, of which all but one have to be there. The names of the
+        partitions."""
         count = len(self.brokers)
         needed = {"min.insync.replicas": str(max(1, count - 1))}
         wanted = [{"name": name, "num_partitions": partitions, "replication_factor": count,
@@ -151,4 +152,18 @@ class Cluster:
         for topic in answer.topics:
             if topic.error_code != 0:
                 raise RuntimeError(f"topic {topic.name} was not created: error {topic.error_code}, {topic.error_message}")
-        self.partitions = [f"{name}/{number}" for name in topics for number in range(partitions)]
+        made = [f"{name}/{number}" for name in topics for number in range(partitions)]
+        self.partitions += made
+        return made
+
+    def end_offset(self, partition, isolation_level):
+        """As the leader tells it; None if it does not."""
+        topic, _, number = partition.rpartition("/")
+        try:
+            with Connection(self.leader(partition)) as connection:
+                answer = connection.call("ListOffsets", 5, replica_id=-1, isolation_level=isolation_level, topics=[
+                    {"name": topic, "partitions": [{"partition_index": int(number), "current_leader_epoch": -1, "timestamp": -1}]}])
+        except (OSError, EOFError):
+            return None
+        found = answer.topics[0].partitions[0]
+        return found.offset if found.error_code == 0 else None

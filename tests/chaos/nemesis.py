@@ -8,6 +8,8 @@ from cluster import SESSION_S, wait_until
 
 Step = collections.namedtuple("Step", "kind target dice seconds one_way outgoing client")
 STEP_TARGETS = ["controller", "leader", "any"]
+CLIENTS = {"producer": "a producer", "range": "a member of range", "cooperative": "a member of cooperative", "writer": "a writer of transactions",
+           "copier": "a copier"}
 DISK_BLOCK = 1 << 20
 
 
@@ -219,7 +221,7 @@ def schedule(seed, cycles, possible, outage_s, wanted=tuple(FAULTS)):
         if kind == "store down":
             seconds = outage_s if outages == 0 else outage_s / 4
             outages += 1
-        client = chance.choice([None, None, "producer", "range", "cooperative"])
+        client = chance.choice([None, None, *CLIENTS])
         steps.append(Step(kind, target, chance.randrange(1000), round(seconds, 1), chance.random() < 0.5, chance.random() < 0.5, client))
     return steps
 
@@ -242,5 +244,5 @@ def describe(step, broker):
     if not step.kind.startswith(("store", "rolling")) and step.kind != "kill all":
         words.append(f"{broker.name}" if step.target == "any" or step.kind == "full disk" else f"{broker.name}, the {step.target}")
     if step.client:
-        words.append(f"and kill a {'producer' if step.client == 'producer' else f'member of {step.client}'}")
+        words.append(f"and kill {CLIENTS[step.client]}")
     return " ".join(words)

@@ -1,5 +1,5 @@
 """Chaos: a real cluster under load, and faults one after the other. In the end a checker proves from what the clients were told that
-no acknowledged record is lost, doubled or out of order. README.md explains it.
+no acknowledged record is lost, doubled or out of order, and no transaction is torn. README.md explains it.
 
     run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--faults KIND,...] [--outage SECONDS]
            [--rate N] [--patience FACTOR] [--keep]
@@ -23,6 +23,8 @@ from clients import Clients
 from cluster import Cluster, wait_until
 from machines import NoMachines
 from nemesis import FAULTS, describe, schedule, target_of
+from transaction_checker import COPY
+from transaction_clients import TOPICS as TRANSACTION_TOPICS, TransactionClients
 
 TOPICS = {"strict": {}, "loose": {"flush.messages": "1000000"}}
 PARTITIONS = 4
@@ -30,6 +32,7 @@ PRODUCERS = 3
 # Bounds: exceeding one is an anomaly.
 START_S = 60
 WRITES_AGAIN_S = 45
+COMMITS_AGAIN_S = 60
 WHOLE_S = 90
 READ_S = 60
 MOST_DEATHS = 3
@@ -47,7 +50,7 @@ class Run:
         self.anomalies = []
         self.counts = collections.Counter()
         self.kinds = collections.Counter()
-        self.writes_again, self.recovered = [], []
+        self.writes_again, self.commits_again, self.recovered = [], [], []
         self.note = None
         self.deaths = 0
         self.started = time.monotonic()
@@ -82,39 +85,44 @@ class Run:
             self.note = cluster.no_small_disk and f"full disk left out: {cluster.no_small_disk}"
             try:
                 self.must("the cluster comes up", cluster.why_not_started, START_S)
-                cluster.create_topics(TOPICS, PARTITIONS)
+                partitions = cluster.create_topics(TOPICS, PARTITIONS)
+                transacted = cluster.create_topics(TRANSACTION_TOPICS, PARTITIONS)
                 self.must("the topics are there", cluster.why_not_whole, START_S)
             except Stuck:
                 return
             except (RuntimeError, OSError) as failure:
                 self.blame("start", str(failure))
                 return
-            clients = Clients(cluster, PRODUCERS, self.arguments.rate)
+            clients = Clients(cluster, partitions, PRODUCERS, self.arguments.rate)
             undo.callback(clients.close)
+            transactions = TransactionClients(cluster, transacted)
+            undo.callback(transactions.close)
             try:
                 self.act("the start of the groups", clients.add_groups)
-                self.faults(cluster, clients)
+                self.act("the start of the copiers", transactions.add_copiers)
+                self.faults(cluster, clients, transactions)
             except Stuck:
                 self.say("no more faults: the cluster does not recover")
             cluster.machines.heal()
             with contextlib.suppress(Stuck):
-                self.look_for_the_dead(cluster, clients)
+                self.look_for_the_dead(cluster, clients, transactions)
+            transactions.finish(self.demand)
             clients.finish(self.demand)
             write_batches(cluster, os.path.join(self.folder, "batches.out"))
             self.judge()
 
-    def faults(self, cluster, clients):
+    def faults(self, cluster, clients, transactions):
         # Without any fault, too, nothing may go wrong.
-        self.go_on(cluster, clients, time.monotonic())
+        self.go_on(cluster, clients, transactions, time.monotonic())
         possible = ({"brokers"} if len(cluster.brokers) > 1 else set()) | ({"store"} if cluster.store else set()) | (
             {"disk"} if cluster.small_disk else set())
         steps = schedule(self.seed, self.cycles, possible, self.arguments.outage, self.arguments.faults)
         with open(os.path.join(self.folder, "schedule.txt"), "w") as file:
             file.write(f"seed {self.seed}\n" + "".join(f"{number} {step}\n" for number, step in enumerate(steps, 1)))
         for number, step in enumerate(steps, 1):
-            self.cycle(f"{number}/{len(steps)}", step, cluster, clients)
+            self.cycle(f"{number}/{len(steps)}", step, cluster, clients, transactions)
 
-    def cycle(self, number, step, cluster, clients):
+    def cycle(self, number, step, cluster, clients, transactions):
         broker = target_of(step, cluster)
         fault = FAULTS[step.kind]
         writes_go_on = fault.writes_go_on and len(cluster.brokers) >= 3
@@ -126,11 +134,14 @@ class Run:
         self.act(what, fault.begin, cluster, broker, step)
         begun = time.monotonic()  # what was sent while it began may have come through
         try:
-            self.replace_a_client(step, clients)
+            self.replace_a_client(step, clients, transactions)
             if writes_go_on:
                 self.must(f"{what}: writes go on", lambda: clients.why_no_writes_since(begun), WRITES_AGAIN_S)
                 self.writes_again.append(time.monotonic() - began)
                 told.append(f"writes again after {self.writes_again[-1]:.1f} s")
+                self.must(f"{what}: transactions go on", lambda: transactions.why_no_commits_since(begun), COMMITS_AGAIN_S)
+                self.commits_again.append(time.monotonic() - began)
+                told.append(f"commits after {self.commits_again[-1]:.1f} s")
             time.sleep(max(0.0, began + step.seconds - time.monotonic()))
             if writes_go_on:
                 held = time.monotonic()
@@ -138,11 +149,12 @@ class Run:
         finally:
             self.act(f"the end of {what}", fault.end, cluster, broker, step)
         ended = time.monotonic()
-        self.recovered.append(self.go_on(cluster, clients, ended))
+        self.recovered.append(self.go_on(cluster, clients, transactions, ended))
         told.append(f"whole {self.recovered[-1]:.1f} s after the end, all read after {time.monotonic() - ended:.1f} s")
         if fault.excuses_clients:
             self.mark("whole")
-        self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged")
+        self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged, "
+                 f"{transactions.progress.counts['committed']:,} committed")
 
     def act(self, what, action, *arguments):
         try:
@@ -151,9 +163,11 @@ class Run:
             self.blame("stuck", f"{what}: {failure}")
             raise Stuck from failure
 
-    def replace_a_client(self, step, clients):
+    def replace_a_client(self, step, clients, transactions):
         if step.client == "producer":
             clients.replace_producer()
+        elif step.client in ("writer", "copier"):
+            transactions.replace(step.client)
         elif step.client:
             clients.replace_member(step.client)
 
@@ -162,10 +176,11 @@ class Run:
         with open(os.path.join(self.folder, "nemesis.out"), "a") as file:
             file.write(f"{what} {time.monotonic():.3f}\n")
 
-    def go_on(self, cluster, clients, since):
-        """Demands a whole cluster, writes, and readers and groups that come to what was written; the seconds until writes."""
+    def go_on(self, cluster, clients, transactions, since):
+        """Demands a whole cluster, writes and transactions, and readers, groups and copiers that come to what was written; the seconds
+        until writes."""
         def why_not_whole():
-            self.look_for_the_dead(cluster, clients)
+            self.look_for_the_dead(cluster, clients, transactions)
             return cluster.why_not_whole()
 
         self.must("the cluster is whole", why_not_whole, WHOLE_S)
@@ -173,10 +188,13 @@ class Run:
         seconds = time.monotonic() - since
         offsets = clients.acknowledged_offsets()
         self.must("readers and groups go on", lambda: clients.why_not_read(offsets), READ_S)
+        self.must("transactions go on", lambda: transactions.why_no_commits_since(since), COMMITS_AGAIN_S)
+        values = transactions.committed_values()
+        self.must("what is committed can be read, and is copied", lambda: transactions.why_not_read(values), READ_S)
         return seconds
 
-    def look_for_the_dead(self, cluster, clients):
-        for sentence in [*cluster.ended_by_themselves(), *clients.ended_by_themselves()]:
+    def look_for_the_dead(self, cluster, clients, transactions):
+        for sentence in [*cluster.ended_by_themselves(), *clients.ended_by_themselves(), *transactions.ended_by_themselves()]:
             self.blame("died", sentence)
             self.deaths += 1
         if self.deaths > MOST_DEATHS:
@@ -189,7 +207,10 @@ class Run:
         self.counts.update(acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
                            read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())),
                            gave_up=len(history.gave_up), sent_again=checker.count_sent_again(history))
-        self.say(f"checked: {len(history.acks):,} acknowledged records, {len(self.anomalies)} anomalies")
+        outcomes = collections.Counter(transaction.outcome or "unclear" for transaction in history.transactions.values())
+        self.counts.update({f"transactions {outcome}": count for outcome, count in outcomes.items()})
+        self.counts["copied"] = sum(partition.startswith(COPY + "/") for partition, *_ in history.committed.get(history.last_committed, []))
+        self.say(f"checked: {len(history.acks):,} acknowledged records, {outcomes.total():,} transactions, {len(self.anomalies)} anomalies")
 
 
 def spread(seconds):
@@ -204,9 +225,13 @@ def table(runs):
             rows.append([f"  {kind}", *(str(run.kinds[kind]) for run in runs)])
     for what in ["acknowledged", "unknown", "refused", "read"]:
         rows.append([f"records {what}", *(f"{run.counts[what]:,}" for run in runs)])
+    for what in ["committed", "aborted", "unclear"]:
+        rows.append([f"transactions {what}", *(f"{run.counts[f'transactions {what}']:,}" for run in runs)])
+    rows.append(["records copied in transactions", *(f"{run.counts['copied']:,}" for run in runs)])
     rows.append(["clients that gave up, excused or not", *(f"{run.counts['gave_up']:,}" for run in runs)])
     rows.append(["records that clients sent again as new ones", *(f"{run.counts['sent_again']:,}" for run in runs)])
     rows.append(["writes again after the fault, p50 / max s", *(spread(run.writes_again) for run in runs)])
+    rows.append(["transactions again after the fault, p50 / max s", *(spread(run.commits_again) for run in runs)])
     rows.append(["whole and writing after its end, p50 / max s", *(spread(run.recovered) for run in runs)])
     rows.append(["anomalies", *(str(len(run.anomalies)) for run in runs)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

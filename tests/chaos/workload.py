@@ -162,10 +162,15 @@ class Reader:
             elif message.error().code() == KafkaError._AUTO_OFFSET_RESET:
                 tell("reset", f"{time.monotonic():.3f}", name_of(message), one_line(message.error()))
                 is_reset = True
+            else:
+                self.other(message)
         if is_reset:
             self.client.close()
             self.begin()
         return any(message.error() is None for message in messages)
+
+    def other(self, message):
+        """One that is no record; the library goes on by itself."""
 
     def follow(self, stop):
         while not stop.is_set():

@@ -186,6 +186,21 @@ class OneBrokerTest(unittest.TestCase):
         fields = {"producer_id": who.producer_id, "producer_epoch": who.producer_epoch, **changes}
         return connection.call("EndTxn", version, transactional_id=transactional_id, committed=committed, **fields).error_code
 
+    def test_an_abort_does_not_overtake_what_was_added_before_it(self):
+        """As librdkafka does it: what is added has to wait for the transaction before, and the abort comes behind it at once."""
+        create_topic(self.broker, "t")
+        with Connection(self.broker) as connection:
+            who = self.begin(connection, "x")
+            fields = {"transactional_id": "x", "producer_id": who.producer_id, "producer_epoch": who.producer_epoch}
+            added = {**fields, "topics": [{"name": "t", "partitions": [0]}]}
+            for number in range(50):
+                connection.send("EndTxn", 3, committed=True, **fields)
+                connection.send("AddPartitionsToTxn", 3, **added)
+                connection.send("EndTxn", 3, committed=False, **fields)
+                connection.send("AddPartitionsToTxn", 3, **added)
+                answers = [connection.receive() for _ in range(4)]
+                self.assertEqual((answers[0].error_code, answers[2].error_code), (0, 0), f"round {number}")
+
     def test_mistakes_have_kafkas_error_codes(self):
         create_topic(self.broker, "t")
         with Connection(self.broker) as connection:

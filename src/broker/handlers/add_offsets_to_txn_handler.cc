@@ -27,6 +27,7 @@ Task<Response> handle_add_offsets_to_txn(const BrokerServices& services, const R
     response.error_code = ErrorCode::coordinator_not_available;
     co_return encode_reply(context, response);
   }
+  const RequestsBehind wait(context);
   context.times.mark(RequestStage::handled, services.clock.now());
   const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
       request.transactional_id, [add = AddPartitions{.transactional_id = std::string(request.transactional_id),

@@ -71,6 +71,7 @@ Task<Response> handle_add_partitions_to_txn(const BrokerServices& services, cons
   for (const AddedTopic& topic : request.topics) {
     for (const PartitionIndex index : topic.partitions) add.partitions.push_back({std::string(topic.name), index});
   }
+  const RequestsBehind wait(context);
   context.times.mark(RequestStage::handled, services.clock.now());
   const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
       request.transactional_id,

@@ -1,6 +1,7 @@
 // What the handlers of the transaction APIs share.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,22 @@ inline ErrorCode transactional_id_access(const BrokerServices& services, const R
              ? ErrorCode::none
              : ErrorCode::transactional_id_authorization_failed;
 }
+
+// While it lives, the connection hands out no further request. To add something may have to wait until the transaction
+// before is over, and the abort that a producer sends right behind it must not overtake it: it would find nothing to
+// abort, and what was added then would stay open. Made on the loop thread.
+class RequestsBehind {
+ public:
+  explicit RequestsBehind(const RequestContext& context) : connection_(context.connection) {
+    connection_->hold_requests();
+  }
+  ~RequestsBehind() { connection_->release_requests(); }
+  RequestsBehind(const RequestsBehind&) = delete;
+  RequestsBehind& operator=(const RequestsBehind&) = delete;
+
+ private:
+  const std::shared_ptr<Connection> connection_;
+};
 
 // The request was overtaken by what its producer has said on a later connection: it has no effect and no answer.
 inline Response close_late(const RequestContext& context, std::string_view transactional_id) {
