@@ -27,8 +27,10 @@ TransactionGuards::Entry& TransactionGuards::touch(ProducerId id) {
     return entries_.back();
   }
   if (entries_.size() >= kMaxProducers) {
-    by_id_.erase(entries_.front().id);
-    entries_.pop_front();
+    const auto without_open = std::ranges::find(entries_, kNoTransactionNumber, &Entry::number);
+    const auto forgotten = without_open == entries_.end() ? entries_.begin() : without_open;
+    by_id_.erase(forgotten->id);
+    entries_.erase(forgotten);
   }
   entries_.push_back({.id = id});
   by_id_.emplace(id, std::prev(entries_.end()));

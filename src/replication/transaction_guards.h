@@ -36,8 +36,8 @@ struct TransactionVerdict {
 // Thread: the partition's strand.
 class TransactionGuards {
  public:
-  // Producers beyond that are forgotten, the one that was not heard of for longest first: its next batch has to be
-  // verified again.
+  // Producers beyond that are forgotten, the one that was not heard of for longest first, those with open transactions
+  // last: their next batch has to be verified again, their next marker is appended whatever was before.
   static constexpr size_t kMaxProducers = 4096;
 
   // A producer is about to be asked about, for a batch that begins with this sequence (-1: of a coordinator). Several

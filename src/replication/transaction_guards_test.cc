@@ -109,5 +109,15 @@ TEST(TransactionGuards, TheirNumberIsBounded) {
   EXPECT_FALSE(guards.holds(kFirst, {.guard = first})) << "it has to be asked for again";
 }
 
+TEST(TransactionGuards, WhoHasAnOpenTransactionIsForgottenLast) {
+  TransactionGuards guards;
+  guards.opened(kFirst, TransactionNumber(11));
+  for (size_t i = 0; i < 2 * TransactionGuards::kMaxProducers; ++i) {
+    guards.ended(ProducerId(1000 + static_cast<int64_t>(i)), TransactionNumber(1));
+  }
+  EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
+  EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
+}
+
 }  // namespace
 }  // namespace naru
