@@ -118,12 +118,21 @@ std::shared_ptr<CoordinatorShard> TransactionCoordinators::orderer_of(const Coor
   return shard && shard->leader_epoch() == reign.leader_epoch ? shard : nullptr;
 }
 
+InOffice TransactionCoordinators::in_office(const CoordinatorReign& reign, const MetadataImage& image) const {
+  if (orderer_of(reign) == nullptr) return InOffice::no;
+  const TopicMetadata* topic = image.find_topic(kTransactionsTopic);
+  const PartitionState* partition = topic != nullptr ? topic->partition(reign.partition) : nullptr;
+  if (partition == nullptr || partition->leader_epoch < reign.leader_epoch) return InOffice::unclear;
+  if (partition->leader_epoch > reign.leader_epoch) return InOffice::no;
+  return partition->leader == parts_.config.node_id ? InOffice::yes : InOffice::unclear;
+}
+
 void TransactionCoordinators::send(const MarkersWanted& wanted) {
   const CoordinatorReign reign = wanted.coordinator;
   MarkersWritten written{
       .transactional_id = wanted.transactional_id, .producer = wanted.producer, .number = wanted.number};
   sender_.send(wanted,
-               {.is_wanted = [this, reign] { return orderer_of(reign) != nullptr; },
+               {.in_office = [this, reign](const MetadataImage& image) { return in_office(reign, image); },
                 .all_written = [this, reign,
                                 written = std::move(written)]() mutable { all_written(reign, std::move(written)); }});
 }

@@ -69,6 +69,8 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   // Of the partitions that are led here, the one that has stood still for longest.
   double oldest_unstable_seconds() const;
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view transactional_id) const;
+  // Whether the coordinator of this reign is in office.
+  InOffice in_office(const CoordinatorReign& reign, const MetadataImage& image) const;
   // In the reign that ordered them.
   std::shared_ptr<CoordinatorShard> orderer_of(const CoordinatorReign& reign) const;
   void all_written(const CoordinatorReign& reign, MarkersWritten written) const;
