@@ -310,11 +310,11 @@ TEST_F(MarkerSenderTest, AStopWaitsForNobody) {
   lose(kSecondLeader);
   const auto on_its_way = order("id", 1, {0});
   const auto leaderless = order("leaderless", 2, {2});
-  world_.run_for(1s);
+  world_.run_for(5s);
   ASSERT_EQ(arrived_of(1), 1u);
   const MonotonicTime begun = world_.now();
   stop();
-  EXPECT_LT(world_.now() - begun, 1s);
+  EXPECT_LT(world_.now() - begun, 100ms);
   const auto too_late = order("too late", 3, {1});
   bring_back(kSecondLeader);
   world_.run_for(60s);

@@ -34,8 +34,8 @@ class MarkerWriterTest : public testing::Test {
     identity.topic = topic;
     hosted_.add(identity, {.partition = partition_, .log_dir = "/"});
   }
-  void start_groups() {
-    host(std::string(kOffsetsTopic), true);
+  void start_groups(bool synced_at_once = true) {
+    host(std::string(kOffsetsTopic), synced_at_once);
     NewTopic offsets{.name = topic_,
                      .partition_count = 1,
                      .configs = {{"cleanup.policy", "compact"}},
@@ -128,6 +128,18 @@ TEST_F(MarkerWriterTest, GroupsWriteTheirsThemselves) {
   EXPECT_EQ(end(), Offset(1));
   EXPECT_EQ(write({{}}), Written{ErrorCode::none});
   EXPECT_EQ(end(), Offset(1)) << "it is there already";
+}
+
+TEST_F(MarkerWriterTest, WhoAsksTheGroupsAgainDoesNotWaitTwice) {
+  start_groups(false);
+  EXPECT_EQ(write({{}}), Written{ErrorCode::request_timed_out});
+  const MonotonicTime begun = world_.now();
+  EXPECT_EQ(write({{}}), Written{ErrorCode::request_timed_out});
+  EXPECT_LT(world_.now() - begun, 1s);
+  durability_.sync();
+  world_.run_for(1s);
+  EXPECT_EQ(write({{}}), Written{ErrorCode::none});
+  EXPECT_EQ(end(), Offset(1)) << "one marker";
 }
 
 // The shard forgets producers earlier than its partition. Were the marker applied and then refused, all groups of the

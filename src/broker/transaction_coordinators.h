@@ -54,7 +54,8 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
     return ask_shard<TransactionCoordinator, Answer>(shard_of(transactional_id), std::move(ask));
   }
   // A leader asks, in mode verify_only or implicit. What this broker has not heard of yet is not added: the coordinator
-  // could not tell it from what was deleted when markers have to be written.
+  // could not tell it from what was deleted when markers have to be written. coordinator_not_available also if the
+  // answer takes long; it may be added then, and asking again does no harm.
   Task<Result<AddPartitionsAnswer>> join(AddPartitions request);
   // All that are on this broker.
   std::vector<std::shared_ptr<CoordinatorShard>> shards() const { return runtime_.shards(); }
