@@ -291,12 +291,13 @@ void Broker::Parts::make_transactions() {
                                      .peers = cluster->peers(),
                                      .writer = marker_writer,
                                      .newest_connection = [this] { return newest_connection(); }});
-  transaction_link = std::make_unique<TransactionLink>(TransactionLink::Parts{.seams = seams,
-                                                                              .self = config.node_id,
-                                                                              .metadata = metadata,
-                                                                              .peers = cluster->peers(),
-                                                                              .controller = cluster->controller(),
-                                                                              .here = *transactions});
+  transaction_link = std::make_unique<TransactionLink>(
+      TransactionLink::Parts{.seams = seams,
+                             .self = config.node_id,
+                             .metadata = metadata,
+                             .peers = cluster->peers(),
+                             .broker_epoch = [this] { return cluster->controller().broker_epoch(); },
+                             .here = *transactions});
 }
 
 uint64_t Broker::Parts::newest_connection() {
@@ -454,8 +455,10 @@ Task<Status> Broker::stop() {
   Parts& parts = *parts_;
   parts.connections_gauge = GaugeCallback();
   if (parts.server) co_await parts.cluster->hand_over();
-  // Whoever is parked in a group or behind a transaction is answered, and not waited for.
+  // Whoever is parked in a group or behind a transaction, or waits for a coordinator elsewhere, is answered, and not
+  // waited for.
   if (parts.transactions) co_await parts.transactions->stop();
+  if (parts.transaction_link) co_await parts.transaction_link->stop();
   co_await parts.groups.stop();
   if (parts.server) {
     co_await to_loop(parts.seams.scheduler);

@@ -1,9 +1,10 @@
 #include "broker/marker_sender.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
+#include "foundation/assert.h"
 #include "foundation/log.h"
 #include "kafka_protocol/messages/write_txn_markers_request.h"
 #include "kafka_protocol/messages/write_txn_markers_response.h"
@@ -11,15 +12,39 @@
 namespace naru {
 namespace {
 
-constexpr Duration kMarkersTimeout = 30s;
-// Until a partition is looked at again whose leader did not take its marker.
-constexpr Duration kRouteAgainAfter = 50ms;
+// A leader answers within a second or so (marker_writer.cc).
+constexpr Duration kMarkersTimeout = 10s;
+// Until a partition is looked at again whose leader did not take its marker: twice as long each time.
+constexpr Duration kFirstMarkerPause = 50ms;
+constexpr Duration kLongestMarkerPause = 1s;
+constexpr int kMostDoublings = 5;
 // Markers in one request: a broker that was away for long is not answered with one that takes it minutes.
 constexpr size_t kPiecesPerRequest = 10'000;
 
-// The transaction is in the hands of somebody newer.
-bool is_overtaken(const Status& status) {
-  return status == ErrorCode::transaction_coordinator_fenced || status == ErrorCode::invalid_producer_epoch;
+Duration pause_after(int attempts) {
+  return std::min(kFirstMarkerPause * (1 << std::min(attempts, kMostDoublings)), kLongestMarkerPause);
+}
+
+kafka::WriteTxnMarkersRequest::WritableTxnMarker head_of(const MarkerRequest& request) {
+  kafka::WriteTxnMarkersRequest::WritableTxnMarker head;
+  head.producer_id = request.producer.id;
+  head.producer_epoch = request.producer.epoch;
+  head.transaction_result = request.marker.result == TransactionResult::commit;
+  head.coordinator_epoch = request.marker.coordinator_epoch;
+  head.transaction_version = static_cast<int8_t>(request.transaction_version);
+  head.transaction_number = request.number.value();
+  return head;
+}
+
+// The answer has the order of the request.
+std::vector<Status> results_of(const kafka::WriteTxnMarkersResponse& response) {
+  std::vector<Status> written;
+  for (const auto& marker : response.markers) {
+    for (const auto& topic : marker.topics) {
+      for (const auto& partition : topic.partitions) written.emplace_back(partition.error_code);
+    }
+  }
+  return written;
 }
 
 }  // namespace
@@ -27,157 +52,224 @@ bool is_overtaken(const Status& status) {
 struct MarkerSender::Order {
   MarkersWanted wanted;
   Callbacks callbacks;
-  size_t left;  // partitions; guarded by the sender's mutex
+  // Guarded by the sender's mutex.
+  size_t left;  // partitions
   bool over = false;
 };
 
+// --- Orders ----------------------------------------------------------------------------------------------------------
+
 void MarkerSender::send(MarkersWanted wanted, Callbacks callbacks) {
   const size_t count = wanted.partitions.size();
+  NARU_ASSERT(count > 0, "markers for no partition");
   const auto order = std::make_shared<Order>(Order{std::move(wanted), std::move(callbacks), count});
-  std::vector<Piece> pieces;
-  for (size_t i = 0; i < count; ++i) pieces.push_back({order, i});
   {
     const std::scoped_lock lock(mutex_);
     if (stopped_) return;
-    if (count > 0) ++orders_;
+    auto& current = orders_[order->wanted.transactional_id];
+    // What an earlier term has committed may be told late.
+    const auto term_of = [](const Order& of) { return of.wanted.coordinator.leader_epoch; };
+    if (current && term_of(*current) > term_of(*order)) return;
+    if (current) current->over = true;
+    current = order;
   }
-  if (count == 0) {
-    order->callbacks.all_written();
-    return;
-  }
+  Pieces pieces;
+  for (size_t i = 0; i < count; ++i) pieces.push_back({order, i});
   route(std::move(pieces));
 }
 
 size_t MarkerSender::waiting() const {
   const std::scoped_lock lock(mutex_);
-  return orders_;
+  return orders_.size();
 }
 
-// --- Where each marker goes ------------------------------------------------------------------------------------------
-
-void MarkerSender::route(std::vector<Piece> pieces) {
-  const MetadataImagePtr image = parts_.metadata.current();
-  std::vector<Piece> gone;
-  std::vector<Piece> unwanted;
-  std::vector<Piece> leaderless;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (stopped_) return;
-    for (Piece& piece : pieces) {
-      if (piece.order->over) continue;
-      if (!piece.order->callbacks.is_wanted()) {
-        unwanted.push_back(std::move(piece));
-        continue;
-      }
-      const auto& [topic_name, index] = piece.order->wanted.partitions[piece.partition];
-      const TopicMetadata* topic = image->find_topic(topic_name);
-      const auto* partition = topic != nullptr ? topic->partition(index) : nullptr;
-      if (partition == nullptr) {
-        gone.push_back(std::move(piece));
-      } else if (partition->leader == kNoBroker) {
-        leaderless.push_back(std::move(piece));
-      } else {
-        Lane& lane = lanes_[partition->leader];
-        lane.waiting.push_back(std::move(piece));
-        if (!std::exchange(lane.busy, true)) tasks_.spawn(run_lane(partition->leader));
-      }
-    }
-    if (!leaderless.empty()) tasks_.spawn(route_later(std::move(leaderless)));
-  }
-  // A topic that was deleted has nobody who could read what the transaction wrote to it.
-  for (const Piece& piece : gone) deliver(piece);
-  for (const Piece& piece : unwanted) give_up(piece);
+void MarkerSender::end(Order& order) {
+  if (std::exchange(order.over, true)) return;
+  orders_.erase(order.wanted.transactional_id);  // this one: a newer one would have ended it
 }
 
-Task<void> MarkerSender::route_later(std::vector<Piece> pieces) {
-  const auto when = parts_.seams.clock.now() + kRouteAgainAfter;
-  const Status slept = co_await sleep_until(parts_.seams.scheduler, when, tasks_.token());
-  if (slept.ok()) route(std::move(pieces));
+InOffice MarkerSender::look_at_orderer(Order& order, const MetadataImage& image) {
+  const InOffice in_office = order.callbacks.in_office(image);
+  if (in_office == InOffice::no) end(order);
+  return in_office;
 }
 
 void MarkerSender::deliver(const Piece& piece) {
   {
     const std::scoped_lock lock(mutex_);
     if (stopped_ || piece.order->over || --piece.order->left > 0) return;
-    piece.order->over = true;
-    --orders_;
+    end(*piece.order);
   }
   piece.order->callbacks.all_written();
 }
 
-void MarkerSender::give_up(const Piece& piece) {
-  const std::scoped_lock lock(mutex_);
-  if (std::exchange(piece.order->over, true)) return;
-  --orders_;
+// --- Where each marker goes ------------------------------------------------------------------------------------------
+
+const TopicPartitionName& MarkerSender::name_of(const Piece& piece) {
+  return piece.order->wanted.partitions[piece.partition];
+}
+
+const PartitionState* MarkerSender::find_partition(const Piece& piece, const MetadataImage& image) {
+  const auto& [topic_name, index] = name_of(piece);
+  const TopicMetadata* topic = image.find_topic(topic_name);
+  return topic != nullptr ? topic->partition(index) : nullptr;
+}
+
+void MarkerSender::route(Pieces pieces) {
+  const MetadataImagePtr image = parts_.metadata.current();
+  Pieces gone;
+  Pieces later;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopped_) return;
+    for (Piece& piece : pieces) {
+      if (piece.order->over) continue;
+      const InOffice in_office = look_at_orderer(*piece.order, *image);
+      if (in_office == InOffice::no) continue;
+      const PartitionState* partition = find_partition(piece, *image);
+      if (partition == nullptr) {
+        slow_.erase(name_of(piece));
+        gone.push_back(std::move(piece));
+      } else if (in_office == InOffice::unclear || partition->leader == kNoBroker) {
+        later.push_back(std::move(piece));
+      } else {
+        const LaneId id{partition->leader, slow_.contains(name_of(piece))};
+        Lane& lane = lanes_[id];
+        lane.waiting.push_back(std::move(piece));
+        if (!std::exchange(lane.busy, true)) tasks_.spawn(run_lane(id));
+      }
+    }
+    try_later(std::move(later));
+  }
+  // A topic that was deleted has nobody who could read what the transaction wrote to it.
+  for (const Piece& piece : gone) deliver(piece);
+}
+
+void MarkerSender::try_later(Pieces pieces) {
+  std::map<Duration, Pieces> by_pause;
+  for (Piece& piece : pieces) {
+    const Duration pause = pause_after(piece.attempts++);
+    by_pause[pause].push_back(std::move(piece));
+  }
+  for (auto& [pause, together] : by_pause) tasks_.spawn(route_later(std::move(together), pause));
+}
+
+Task<void> MarkerSender::route_later(Pieces pieces, Duration delay) {
+  const auto when = parts_.seams.clock.now() + delay;
+  const Status slept = co_await sleep_until(parts_.seams.scheduler, when, tasks_.token());
+  if (slept.ok()) route(std::move(pieces));
 }
 
 // --- To one broker ---------------------------------------------------------------------------------------------------
 
-std::vector<MarkerSender::Piece> MarkerSender::take(BrokerId to) {
-  const std::scoped_lock lock(mutex_);
-  Lane& lane = lanes_[to];
-  std::vector<Piece> taken;
-  if (stopped_ || lane.waiting.empty()) {
-    lane.busy = false;
-    return taken;
-  }
-  if (lane.waiting.size() <= kPiecesPerRequest) return std::exchange(lane.waiting, {});
-  const auto end = lane.waiting.begin() + kPiecesPerRequest;
-  taken.assign(std::move_iterator(lane.waiting.begin()), std::move_iterator(end));
-  lane.waiting.erase(lane.waiting.begin(), end);
-  return taken;
-}
-
-Task<void> MarkerSender::run_lane(BrokerId to) {
+Task<void> MarkerSender::run_lane(LaneId lane) {
   co_await to_loop(parts_.seams.scheduler);  // out of the coordinator's strand, and of the lock
   for (;;) {
-    const std::vector<Piece> pieces = take(to);
-    if (pieces.empty()) co_return;
-    const std::vector<Status> written = co_await write(to, pieces);
-    std::vector<Piece> again;
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      if (written[i].ok()) {
-        deliver(pieces[i]);
-      } else if (is_overtaken(written[i])) {
-        const MarkersWanted& wanted = pieces[i].order->wanted;
-        log_info("transactions", "a newer coordinator takes care of the transaction of {}: {}", wanted.transactional_id,
-                 written[i].to_string());
-        give_up(pieces[i]);
-      } else {
-        again.push_back(pieces[i]);
-      }
-    }
-    if (again.empty()) continue;
-    const std::scoped_lock lock(mutex_);
-    if (!stopped_) tasks_.spawn(route_later(std::move(again)));
+    const MetadataImagePtr image = parts_.metadata.current();
+    Turn turn = take_turn(lane, *image);
+    if (turn.is_last) co_return;
+    if (!turn.elsewhere.empty()) route(std::move(turn.elsewhere));
+    if (turn.pieces.empty()) continue;
+    const std::vector<Status> written = co_await write(lane, turn.pieces, image);
+    settle(std::move(turn.pieces), written);
   }
 }
 
-MarkerToWrite MarkerSender::marker_of(const Piece& piece, const MetadataImage& image) const {
+// Everything is looked at once more: it may have waited for long behind the request before.
+MarkerSender::Turn MarkerSender::take_turn(const LaneId& id, const MetadataImage& image) {
+  const std::scoped_lock lock(mutex_);
+  Lane& lane = lanes_[id];
+  Turn turn;
+  turn.is_last = stopped_ || lane.waiting.empty();
+  if (turn.is_last) {
+    lane.busy = false;
+    return turn;
+  }
+  const size_t count = std::min(lane.waiting.size(), kPiecesPerRequest);
+  const auto end = lane.waiting.begin() + static_cast<ptrdiff_t>(count);
+  for (auto at = lane.waiting.begin(); at != end; ++at) {
+    if (at->order->over) continue;
+    const InOffice in_office = look_at_orderer(*at->order, image);
+    if (in_office == InOffice::no) continue;
+    const PartitionState* partition = find_partition(*at, image);
+    const bool is_here = in_office == InOffice::yes && partition != nullptr && partition->leader == id.to;
+    (is_here ? turn.pieces : turn.elsewhere).push_back(std::move(*at));
+  }
+  lane.waiting.erase(lane.waiting.begin(), end);
+  return turn;
+}
+
+void MarkerSender::settle(Pieces pieces, const std::vector<Status>& written) {
+  {
+    const std::scoped_lock lock(mutex_);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (written[i] == ErrorCode::request_timed_out) {
+        slow_.insert(name_of(pieces[i]));
+      } else {
+        slow_.erase(name_of(pieces[i]));
+      }
+    }
+  }
+  Pieces again;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (written[i].ok() || count_as_written(pieces[i], written[i])) {
+      deliver(pieces[i]);
+    } else {
+      again.push_back(std::move(pieces[i]));
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!stopped_) try_later(std::move(again));
+}
+
+// Where a leader has seen a later epoch of the producer, nothing of the transaction is open any more. Either another
+// coordinator has ended it, then this order ends, too; or something else has used the producer's id, which must not
+// keep the transaction from ending everywhere else.
+bool MarkerSender::count_as_written(const Piece& piece, const Status& refused) {
   const MarkersWanted& wanted = piece.order->wanted;
-  const auto& [topic_name, index] = wanted.partitions[piece.partition];
-  const TopicMetadata* topic = image.find_topic(topic_name);
-  const auto* partition = topic != nullptr ? topic->partition(index) : nullptr;
+  const bool is_fenced = refused == ErrorCode::transaction_coordinator_fenced;
+  if (!is_fenced && refused != ErrorCode::invalid_producer_epoch) return false;
+  const MetadataImagePtr image = parts_.metadata.current();
+  InOffice in_office = InOffice::no;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!piece.order->over) in_office = look_at_orderer(*piece.order, *image);
+  }
+  if (in_office == InOffice::no) {
+    log_info("transactions", "a newer coordinator takes care of the transaction of {}: {}", wanted.transactional_id,
+             refused.to_string());
+    return false;
+  }
+  if (is_fenced || in_office == InOffice::unclear) return false;
+  const auto& [topic, index] = name_of(piece);
+  log_error("transactions",
+            "{}-{} does not take the marker of {} (producer {}, epoch {}): it has seen a later epoch of the producer, "
+            "though nobody was given one. Nothing of the transaction is open there; it ends without this marker",
+            topic, index, wanted.transactional_id, wanted.producer.id, wanted.producer.epoch);
+  return true;
+}
+
+MarkerToWrite MarkerSender::marker_of(const Piece& piece, const MetadataImage& image) {
+  const MarkersWanted& wanted = piece.order->wanted;
+  const auto& [topic_name, index] = name_of(piece);
   return {.topic = topic_name,
           .partition = index,
           .request = {.producer = wanted.producer,
                       .marker = {.result = wanted.result, .coordinator_epoch = wanted.coordinator.leader_epoch.value()},
                       .transaction_version = wanted.transaction_version,
                       .number = wanted.number,
-                      .leader_epoch = partition != nullptr ? partition->leader_epoch : kNoLeaderEpoch}};
+                      .leader_epoch = find_partition(piece, image)->leader_epoch}};
 }
 
-Task<std::vector<Status>> MarkerSender::write(BrokerId to, const std::vector<Piece>& pieces) {
-  if (to != parts_.self) co_return co_await call(to, pieces);
-  const MetadataImagePtr image = parts_.metadata.current();
+Task<std::vector<Status>> MarkerSender::write(LaneId lane, const Pieces& pieces, MetadataImagePtr image) {
+  if (lane.to != parts_.self) co_return co_await call(lane, pieces, std::move(image));
   std::vector<MarkerToWrite> markers;
   for (const Piece& piece : pieces) markers.push_back(marker_of(piece, *image));
-  co_return co_await parts_.writer.write(std::move(markers));
+  co_return co_await parts_.writer.write(std::move(markers), tasks_.token());
 }
 
-Task<std::vector<Status>> MarkerSender::call(BrokerId to, const std::vector<Piece>& pieces) {
-  const MetadataImagePtr image = parts_.metadata.current();
-  const BrokerMetadata* broker = image->find_broker(to);
+Task<std::vector<Status>> MarkerSender::call(LaneId lane, const Pieces& pieces, MetadataImagePtr image) {
+  const BrokerMetadata* broker = image->find_broker(lane.to);
   if (broker == nullptr || broker->listeners.empty()) {
     co_return std::vector<Status>(pieces.size(), Status(ErrorCode::broker_not_available));
   }
@@ -185,33 +277,23 @@ Task<std::vector<Status>> MarkerSender::call(BrokerId to, const std::vector<Piec
   const Order* current = nullptr;
   for (const Piece& piece : pieces) {
     const MarkerToWrite marker = marker_of(piece, *image);
-    if (std::exchange(current, piece.order.get()) != piece.order.get()) {
-      auto& added = request.markers.emplace_back();
-      added.producer_id = marker.request.producer.id;
-      added.producer_epoch = marker.request.producer.epoch;
-      added.transaction_result = marker.request.marker.result == TransactionResult::commit;
-      added.coordinator_epoch = marker.request.marker.coordinator_epoch;
-      added.transaction_version = static_cast<int8_t>(marker.request.transaction_version);
-      added.transaction_number = marker.request.number.value();
-    }
+    const bool begins = std::exchange(current, piece.order.get()) != piece.order.get();
+    if (begins) request.markers.push_back(head_of(marker.request));
     auto& topics = request.markers.back().topics;
-    const std::string& name = piece.order->wanted.partitions[piece.partition].topic;
+    const std::string& name = name_of(piece).topic;
     if (topics.empty() || topics.back().name != name) topics.emplace_back().name = name;
     topics.back().partition_indexes.push_back(marker.partition);
     topics.back().leader_epochs.push_back(marker.request.leader_epoch);
   }
   const BrokerListener& listener = broker->listeners.front();
   const auto response = co_await parts_.peers.call<kafka::WriteTxnMarkersResponse>(
-      {to, {listener.host, listener.port}}, PeerUse::markers, std::move(request), kMarkersTimeout);
+      {lane.to, {listener.host, listener.port}}, lane.slow ? PeerUse::slow_markers : PeerUse::markers,
+      std::move(request), kMarkersTimeout);
   if (!response) co_return std::vector<Status>(pieces.size(), response.error());
-  std::vector<Status> written;  // the answer has the order of the request
-  for (const auto& marker : response->markers) {
-    for (const auto& topic : marker.topics) {
-      for (const auto& partition : topic.partitions) written.emplace_back(partition.error_code);
-    }
-  }
+  std::vector<Status> written = results_of(*response);
   if (written.size() != pieces.size()) {
-    log_warn("transactions", "broker {} has answered {} markers with {} results", to, pieces.size(), written.size());
+    log_warn("transactions", "broker {} has answered {} markers with {} results", lane.to, pieces.size(),
+             written.size());
     co_return std::vector<Status>(pieces.size(), Status(ErrorCode::network_exception));
   }
   co_return written;

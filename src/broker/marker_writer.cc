@@ -7,12 +7,12 @@
 namespace naru {
 namespace {
 
-// Less than a coordinator waits for the answer.
-constexpr Duration kMarkerPatience = 20s;
+// A partition that cannot commit now keeps the answer for all others of the request back for so long.
+constexpr Duration kMarkerPatience = 1s;
 
 }  // namespace
 
-Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers) {
+Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers, CancelToken cancelled) {
   const auto group = std::make_shared<AppendGroup>(markers.size());
   for (size_t i = 0; i < markers.size(); ++i) {
     MarkerToWrite& marker = markers[i];
@@ -28,15 +28,49 @@ Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers
       group->finish(i, {.status = hosted.why_missing(ErrorCode::unknown_topic_or_partition)});
     }
   }
-  const auto timer = seams_.scheduler.start_timer(seams_.clock.now() + kMarkerPatience, [group] { group->give_up(); });
-  co_await group->settled();
-  seams_.scheduler.cancel_timer(timer);
+  if (!group->finished()) {
+    const auto timer =
+        seams_.scheduler.start_timer(seams_.clock.now() + kMarkerPatience, [group] { group->give_up(); });
+    const CancelCallback on_cancel(cancelled, [group] { group->give_up(); });
+    co_await group->settled();
+    seams_.scheduler.cancel_timer(timer);
+  }
   std::vector<Status> written;
   for (size_t i = 0; i < markers.size(); ++i) written.push_back(group->result(i).status);
   co_return written;
 }
 
+// Whoever asks again while the first answer is not there yet does not make the queue longer.
 Task<void> MarkerWriter::write_to_group(MarkerToWrite marker, std::shared_ptr<AppendGroup> group, size_t slot) {
+  const Asked asked{marker.partition, marker.request.producer.id, marker.request.producer.epoch, marker.request.number};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!asked_.insert(asked).second) {
+      group->finish(slot, {.status = Status(ErrorCode::request_timed_out, "it is being written")});
+      co_return;
+    }
+  }
+  // What the partition will not take is not applied either: that would cost the coordinator a reload.
+  Status written = co_await ask_partition(marker);
+  if (written.ok()) written = co_await ask_group(marker);
+  {
+    const std::scoped_lock lock(mutex_);
+    asked_.erase(asked);
+  }
+  group->finish(slot, {.status = std::move(written)});
+}
+
+Task<Status> MarkerWriter::ask_partition(const MarkerToWrite& marker) {
+  const HostedPartition hosted = hosted_.find(marker.topic, marker.partition);
+  if (!hosted) co_return hosted.why_missing(ErrorCode::unknown_topic_or_partition);
+  const auto judged = std::make_shared<AppendGroup>(1);
+  hosted.partition->check_marker(marker.request, judged, 0);
+  const CancelCallback on_stop(tasks_.token(), [judged] { judged->give_up(); });
+  co_await judged->settled();
+  co_return judged->result(0).status;
+}
+
+Task<Status> MarkerWriter::ask_group(const MarkerToWrite& marker) {
   const auto answer = co_await groups_.ask_partition<ErrorCode>(
       marker.partition,
       [request = WriteMarker{.producer = marker.request.producer,
@@ -47,7 +81,7 @@ Task<void> MarkerWriter::write_to_group(MarkerToWrite marker, std::shared_ptr<Ap
         groups.write_marker(request, std::move(reply), time, outcome);
       },
       marker.request.leader_epoch);
-  group->finish(slot, {.status = answer ? Status(*answer) : answer.error()});
+  co_return answer ? Status(*answer) : answer.error();
 }
 
 }  // namespace naru

@@ -1,9 +1,14 @@
 // Writes the markers of transactions into partitions that are led here.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "async/task_group.h"
 #include "broker/group_coordinators.h"
@@ -26,18 +31,28 @@ class MarkerWriter {
       : seams_(seams), hosted_(hosted), groups_(groups) {}
 
   // All at once; returns when each is committed, refused, or was waited for long enough. Results in their order.
-  // request_timed_out: it may have been written.
-  Task<std::vector<Status>> write(std::vector<MarkerToWrite> markers);
+  // request_timed_out: it may have been written, and nobody waits for it; who wants to know asks again.
+  Task<std::vector<Status>> write(std::vector<MarkerToWrite> markers, CancelToken cancelled);
 
   // After the groups have stopped.
-  Task<void> stop() { return tasks_.join(); }
+  Task<void> stop() {
+    tasks_.cancel();
+    return tasks_.join();
+  }
 
  private:
+  // What a group's coordinator is asked to write: partition, producer, epoch and number.
+  using Asked = std::tuple<PartitionIndex, ProducerId, ProducerEpoch, TransactionNumber>;
+
   Task<void> write_to_group(MarkerToWrite marker, std::shared_ptr<AppendGroup> group, size_t slot);
+  Task<Status> ask_group(const MarkerToWrite& marker);
+  Task<Status> ask_partition(const MarkerToWrite& marker);
 
   Seams seams_;
   const HostedPartitions& hosted_;
   GroupCoordinators& groups_;
+  std::mutex mutex_;
+  std::set<Asked> asked_;  // and not answered yet
   TaskGroup tasks_;
 };
 

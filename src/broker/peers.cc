@@ -32,20 +32,23 @@ Task<Result<Peers::Connection>> Peers::connect(Peer peer, PeerUse use) {
   if (!turn) co_return failure(turn.error());
   if (auto connection = co_await usable(slot, peer.address)) co_return connection;  // somebody was faster
 
+  const CancelToken closing = of(use).closing.token();
+  if (closing.cancelled()) co_return failure(ErrorCode::shutting_down, "the broker is stopping");
   co_await to_loop(seams_.scheduler);
   NARU_CO_TRY_ASSIGN(Connection opened,
                      co_await client::BrokerConnection::open(seams_, std::move(peer.address),
                                                              {.client_id = fmt::format("broker-{}", self_),
                                                               .software_name = std::string(kPeerSoftware),
-                                                              .request_timeout = kOpenTimeout}));
+                                                              .request_timeout = kOpenTimeout},
+                                                             closing));
   co_await opened->to_its_loop();
-  bool stopped = false;
+  bool closed = false;
   {
     const std::scoped_lock lock(mutex_);
-    stopped = stopped_;
-    if (!stopped) slot.connection = opened;
+    closed = of(use).closed;
+    if (!closed) slot.connection = opened;
   }
-  if (stopped) {
+  if (closed) {
     opened->close();
     co_return failure(ErrorCode::shutting_down, "the broker is stopping");
   }
@@ -58,19 +61,24 @@ Task<Result<Bytes>> Peers::forward(Peer peer, SharedBytes request, std::string_v
   co_return co_await (*connection)->forward(std::move(request), api, timeout);
 }
 
-Task<void> Peers::stop() {
+Task<void> Peers::close(PeerUse use) {
   std::vector<Connection> open;
   {
     const std::scoped_lock lock(mutex_);
-    stopped_ = true;
+    of(use).closed = true;
     for (auto& [name, slot] : slots_) {
-      if (slot.connection) open.push_back(std::move(slot.connection));
+      if (name.second == use && slot.connection) open.push_back(std::move(slot.connection));
     }
   }
+  of(use).closing.cancel();
   for (const Connection& connection : open) {
     co_await connection->to_its_loop();
     connection->close();
   }
+}
+
+Task<void> Peers::stop() {
+  for (size_t use = 0; use < kPeerUses; ++use) co_await close(static_cast<PeerUse>(use));
 }
 
 }  // namespace naru

@@ -1,12 +1,14 @@
 // Connections of this broker to the others, opened when they are needed and kept.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "client/broker_connection.h"
 #include "cluster_control/turnstile.h"
@@ -19,7 +21,8 @@ namespace naru {
 inline constexpr std::string_view kPeerSoftware = "naru-broker";
 
 // A request that waits holds back every answer behind it, so what waits has a connection of its own.
-enum class PeerUse : uint8_t { requests, metadata, markers, transactions };
+enum class PeerUse : uint8_t { requests, metadata, markers, slow_markers, transactions };
+inline constexpr size_t kPeerUses = 5;
 
 struct Peer {
   BrokerId id;
@@ -41,7 +44,9 @@ class Peers {
   // and nothing was sent.
   Task<Result<Bytes>> forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout);
 
-  // Everything that waits fails, and every later call.
+  // Everything of this use that waits fails, and every later call. May be called again.
+  Task<void> close(PeerUse use);
+  // All uses.
   Task<void> stop();
 
  private:
@@ -50,17 +55,22 @@ class Peers {
     Turnstile opening{kMaxWaiting};
     Connection connection;  // guarded by the mutex
   };
+  struct Use {
+    CancelSource closing;
+    bool closed = false;  // guarded by the mutex
+  };
   static constexpr size_t kMaxWaiting = 10'000;
 
   // The coroutine goes on on the connection's loop.
   Task<Result<Connection>> connect(Peer peer, PeerUse use);
   Slot& slot_of(BrokerId id, PeerUse use);
+  Use& of(PeerUse use) { return uses_[static_cast<size_t>(use)]; }
   Task<Connection> usable(const Slot& slot, const Endpoint& address);
 
   Seams seams_;
   const BrokerId self_;
   std::mutex mutex_;
-  bool stopped_ = false;
+  std::array<Use, kPeerUses> uses_;
   std::map<std::pair<BrokerId, PeerUse>, Slot> slots_;  // never removed: as many as there were brokers
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <utility>
 
+#include "async/wakeup.h"
 #include "broker/coordinator_topic.h"
 #include "cluster_control/internal_topics.h"
 
@@ -24,6 +27,29 @@ TransactionSettings settings_of(const TransactionsConfig& config) {
   settings.partitions_max = std::clamp<size_t>(fitting, 1, settings.partitions_max);
   return settings;
 }
+
+// Leaders elsewhere stand behind each other on one connection: none of them waits for longer, whatever the log does.
+constexpr Duration kJoinPatience = 2s;
+
+// An answer that may come when nobody waits for it any more.
+struct Joining {
+  void set(Result<AddPartitionsAnswer> what) {
+    {
+      const std::scoped_lock lock(mutex);
+      answer = std::move(what);
+    }
+    wakeup.wake();
+  }
+  Result<AddPartitionsAnswer> take() {
+    const std::scoped_lock lock(mutex);
+    if (answer) return std::move(*answer);
+    return failure(ErrorCode::coordinator_not_available, "the coordinator has not committed it yet");
+  }
+
+  Wakeup wakeup;
+  std::mutex mutex;
+  std::optional<Result<AddPartitionsAnswer>> answer;
+};
 
 }  // namespace
 
@@ -103,12 +129,22 @@ Task<Result<AddPartitionsAnswer>> TransactionCoordinators::join(AddPartitions re
     co_return failure(ErrorCode::coordinator_not_available, "the coordinator has not heard of {}-{} yet",
                       partition.topic, partition.partition);
   }
-  const std::string id = request.transactional_id;
-  co_return co_await ask<AddPartitionsAnswer>(
-      id, [request = std::move(request)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
-                                         const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
-        transactions.add_partitions(std::move(request), std::move(reply), time, outcome);
-      });
+  const auto shard = shard_of(request.transactional_id);
+  if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
+  const auto asked = std::make_shared<Joining>();
+  shard->run({.run =
+                  [asked, request = std::move(request)](StateShard& state, const CoordinatorTime& time,
+                                                        CoordinatorOutcome& outcome) mutable {
+                    static_cast<TransactionCoordinator&>(state).add_partitions(
+                        std::move(request),
+                        [asked](Result<AddPartitionsAnswer> answer) { asked->set(std::move(answer)); }, time, outcome);
+                  },
+              .refuse = [asked](const Status& reason) { asked->set(failure(reason)); }});
+  const auto timer =
+      parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience, [asked] { asked->wakeup.wake(); });
+  co_await asked->wakeup.event();
+  parts_.seams.scheduler.cancel_timer(timer);
+  co_return asked->take();
 }
 
 // --- Markers ---------------------------------------------------------------------------------------------------------
@@ -118,12 +154,21 @@ std::shared_ptr<CoordinatorShard> TransactionCoordinators::orderer_of(const Coor
   return shard && shard->leader_epoch() == reign.leader_epoch ? shard : nullptr;
 }
 
+InOffice TransactionCoordinators::in_office(const CoordinatorReign& reign, const MetadataImage& image) const {
+  if (orderer_of(reign) == nullptr) return InOffice::no;
+  const TopicMetadata* topic = image.find_topic(kTransactionsTopic);
+  const PartitionState* partition = topic != nullptr ? topic->partition(reign.partition) : nullptr;
+  if (partition == nullptr || partition->leader_epoch < reign.leader_epoch) return InOffice::unclear;
+  if (partition->leader_epoch > reign.leader_epoch) return InOffice::no;
+  return partition->leader == parts_.config.node_id ? InOffice::yes : InOffice::unclear;
+}
+
 void TransactionCoordinators::send(const MarkersWanted& wanted) {
   const CoordinatorReign reign = wanted.coordinator;
   MarkersWritten written{
       .transactional_id = wanted.transactional_id, .producer = wanted.producer, .number = wanted.number};
   sender_.send(wanted,
-               {.is_wanted = [this, reign] { return orderer_of(reign) != nullptr; },
+               {.in_office = [this, reign](const MetadataImage& image) { return in_office(reign, image); },
                 .all_written = [this, reign,
                                 written = std::move(written)]() mutable { all_written(reign, std::move(written)); }});
 }

@@ -54,7 +54,8 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
     return ask_shard<TransactionCoordinator, Answer>(shard_of(transactional_id), std::move(ask));
   }
   // A leader asks, in mode verify_only or implicit. What this broker has not heard of yet is not added: the coordinator
-  // could not tell it from what was deleted when markers have to be written.
+  // could not tell it from what was deleted when markers have to be written. coordinator_not_available also if the
+  // answer takes long; it may be added then, and asking again does no harm.
   Task<Result<AddPartitionsAnswer>> join(AddPartitions request);
   // All that are on this broker.
   std::vector<std::shared_ptr<CoordinatorShard>> shards() const { return runtime_.shards(); }
@@ -69,6 +70,8 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   // Of the partitions that are led here, the one that has stood still for longest.
   double oldest_unstable_seconds() const;
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view transactional_id) const;
+  // Whether the coordinator of this reign is in office.
+  InOffice in_office(const CoordinatorReign& reign, const MetadataImage& image) const;
   // In the reign that ordered them.
   std::shared_ptr<CoordinatorShard> orderer_of(const CoordinatorReign& reign) const;
   void all_written(const CoordinatorReign& reign, MarkersWritten written) const;

@@ -12,7 +12,9 @@ namespace {
 constexpr Duration kJoinTimeout = 10s;
 // A coordinator elsewhere does not keep others waiting behind one whose transaction before is being ended.
 constexpr Duration kPatience = 1s;
-constexpr Duration kPause = 5ms;
+// Between one question and the next: twice as long each time.
+constexpr Duration kFirstQuestionAfter = 5ms;
+constexpr Duration kQuestionsAtMostEach = 100ms;
 
 bool is_being_ended(const Result<AddPartitionsAnswer>& answer) {
   return answer &&
@@ -23,12 +25,21 @@ bool is_being_ended(const Result<AddPartitionsAnswer>& answer) {
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::join(AddPartitions request) {
   const MonotonicTime deadline = parts_.seams.clock.now() + kPatience;
+  Duration pause = kFirstQuestionAfter;
   for (;;) {
     auto answer = co_await ask(request);
     const MonotonicTime now = parts_.seams.clock.now();
     if (!is_being_ended(answer) || now >= deadline) co_return answer;
-    ignore(co_await sleep_until(parts_.seams.scheduler, now + kPause));
+    const Status slept =
+        co_await sleep_until(parts_.seams.scheduler, std::min(now + pause, deadline), stopping_.token());
+    if (!slept.ok()) co_return answer;
+    pause = std::min(2 * pause, kQuestionsAtMostEach);
   }
+}
+
+Task<void> TransactionLink::stop() {
+  stopping_.cancel();
+  return parts_.peers.close(PeerUse::transactions);
 }
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::ask(AddPartitions request) {
@@ -39,12 +50,13 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask(AddPartitions request) {
 }
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordinator, const AddPartitions& request) {
-  const BrokerMetadata* broker = parts_.metadata.current()->find_broker(coordinator);
+  const MetadataImagePtr image = parts_.metadata.current();
+  const BrokerMetadata* broker = image->find_broker(coordinator);
   if (broker == nullptr || broker->listeners.empty()) co_return failure(Status(ErrorCode::coordinator_not_available));
   const Peer peer{coordinator, {broker->listeners.front().host, broker->listeners.front().port}};
   kafka::NaruAddPartitionsToTxnRequest asked;
   asked.broker_id = parts_.self;
-  asked.broker_epoch = parts_.controller.broker_epoch();
+  asked.broker_epoch = parts_.broker_epoch();
   auto& transaction = asked.transactions.emplace_back();
   transaction.transactional_id = request.transactional_id;
   transaction.producer_id = request.producer.id;

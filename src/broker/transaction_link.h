@@ -2,11 +2,13 @@
 // want to know whether what a producer writes belongs to a transaction.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/task.h"
-#include "broker/controller_link.h"
 #include "broker/peers.h"
 #include "broker/transaction_coordinators.h"
 #include "cluster_control/metadata_publisher.h"
@@ -23,20 +25,24 @@ class TransactionLink {
     BrokerId self;
     const MetadataPublisher& metadata;
     Peers& peers;
-    const ControllerLink& controller;
+    std::function<int64_t()> broker_epoch;  // of this broker's registration
     TransactionCoordinators& here;
   };
-  explicit TransactionLink(Parts parts) : parts_(parts) {}
+  explicit TransactionLink(Parts parts) : parts_(std::move(parts)) {}
 
   // Asks in mode verify_only or implicit. The error, if there is one for all: the coordinator could not be asked, and
   // may be later. Waits a moment for the end of the transaction before this one.
   Task<Result<AddPartitionsAnswer>> join(AddPartitions request);
+
+  // Whoever waits gets an error, and every later one.
+  Task<void> stop();
 
  private:
   Task<Result<AddPartitionsAnswer>> ask(AddPartitions request);
   Task<Result<AddPartitionsAnswer>> ask_elsewhere(BrokerId coordinator, const AddPartitions& request);
 
   Parts parts_;
+  CancelSource stopping_;
 };
 
 }  // namespace naru

@@ -70,12 +70,10 @@ void GroupCoordinator::write_marker(const WriteMarker& request, Reply<ErrorCode>
       GroupStep step = begin_step(time, outcome);
       rewrite_overtaken(request.producer.id, step);
     }
-    const Status applied = apply_marker(request.producer, request.marker);
-    NARU_ASSERT(applied.ok(), "a marker of our own: {}", applied.to_string());
+    store_.apply_marker(request.producer.id, request.marker.result);
+    producers_.apply_marker(request.producer, request.marker, request.transaction_number);
     outcome.marker = {
         .producer = request.producer, .marker = request.marker, .transaction_version = request.transaction_version};
-  } else if (judgement.error == ErrorCode::none) {
-    producers_.note_unwritten(request);
   }
   outcome.answer(std::move(reply), judgement.error);
 }

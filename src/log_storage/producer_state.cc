@@ -139,7 +139,9 @@ Result<MarkerAction> ProducerState::check_marker(const ProducerIdentity& produce
                    "a coordinator of epoch {} has ended a transaction of producer {}, the marker is of epoch {}",
                    known->coordinator_epoch, producer.id, marker.coordinator_epoch);
   }
-  return is_repeat ? MarkerAction::nothing : MarkerAction::append;
+  // What a new coordinator says is noted, so that its predecessor is fenced.
+  const bool by_a_new_one = marker.coordinator_epoch > known->coordinator_epoch;
+  return is_repeat && !by_a_new_one ? MarkerAction::nothing : MarkerAction::append;
 }
 
 // --- Noting ----------------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ struct SequenceCheck {
 
 enum class MarkerAction : uint8_t {
   append,
-  nothing,  // it has been appended before, or there is nothing for it to end: the answer is success
+  nothing,  // it changes nothing: no transaction is open, and its coordinator has been heard in this epoch
 };
 
 // What a marker has ended.

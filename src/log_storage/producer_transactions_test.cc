@@ -179,6 +179,8 @@ TEST(ProducerTransactions, WhoMayEndWhat) {
       {"an older coordinator", true, 6, 1, 6, ErrorCode::transaction_coordinator_fenced, false},
       {"an older coordinator repeats", false, 5, 1, 6, ErrorCode::transaction_coordinator_fenced, false},
       {"a newer coordinator", true, 6, 2, 8, ErrorCode::none, true},
+      {"a newer coordinator repeats", false, 5, 1, 8, ErrorCode::none, true},
+      {"a newer coordinator repeats, version 2", false, 5, 2, 8, ErrorCode::none, true},
       {"an older epoch of an older coordinator", true, 4, 1, 6, ErrorCode::invalid_producer_epoch, false},
   };
   for (const MarkerCase& given : cases) {

@@ -85,7 +85,7 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
   store(request.batch, request.validated, request.acks, group, slot);
 }
 
-void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
+bool Partition::store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
                       const std::shared_ptr<AppendGroup>& group, size_t slot) {
   const auto appended = log_->append(batch.view(), validated, assignment_.leader_epoch, services_.clock.wall_now_ms());
   if (!appended) {
@@ -93,7 +93,7 @@ void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated,
     group->finish(slot, {.status = appended.error()});
     tell_unsynced_files();
     if (log_->offline()) go_offline(appended.error());
-    return;
+    return false;
   }
 
   if (!config_.acknowledges_after_sync()) report_write(Status());
@@ -107,6 +107,7 @@ void Partition::store(const SharedBytes& batch, const ValidatedBatch& validated,
   arrange_sync(*appended, batch);
   tell_acks_and_readers();
   tell_unsynced_files();
+  return true;
 }
 
 bool Partition::acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,

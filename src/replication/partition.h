@@ -240,15 +240,14 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     header.base_sequence = -1;
     return begin_verification(header);
   }
-  // Appends the marker that ends a transaction, and finishes the slot when every in-sync replica has it. A repeated
-  // marker, one that comes late, and one with nothing to end are not appended and answered as success when what they
-  // rely on is committed; the base offset is -1 then. invalid_producer_epoch, transaction_coordinator_fenced,
+  // Appends the marker that ends a transaction, and finishes the slot when every in-sync replica has it; also if there
+  // is nothing to end. A marker that this reign has appended before, and one that comes late, is not appended and
+  // answered as success when what that relies on is committed; the base offset is -1 then. invalid_producer_epoch: the
+  // transaction that it is for is not open, and that is committed. transaction_coordinator_fenced,
   // not_leader_or_follower, and whatever append() may say.
   void append_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot);
-  // co_await partition->check_marker(...): the judgement alone.
-  auto check_marker(const MarkerRequest& request) {
-    return in_strand(strand_, [this, request]() -> Result<MarkerAction> { return check_marker_inside(request); });
-  }
+  // Appends nothing. Finishes the slot as append_marker() would if it is refused, otherwise with success.
+  void check_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot);
 
   // co_await partition->read(...): whole batches below the high watermark, or with read_committed below the last stable
   // offset. With no bytes to read, only the view.
@@ -412,8 +411,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   // Whether this leader may append something for whom these acknowledgements are wanted.
   Status why_not_appending(LeaderEpoch leader_epoch, Acks acks) const;
-  // Appends what was found to be good.
-  void store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
+  // Appends what was found to be good. False: that was not possible, and the slot is finished.
+  bool store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
              const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.
   bool acknowledge_when_due(Offset end, Acks acks, const std::shared_ptr<AppendGroup>& group, size_t slot,
@@ -469,6 +468,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   bool is_late(const MarkerRequest& request) const;
   void append_marker_inside(const MarkerRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   void acknowledge_marker(ProducerId producer, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  void refuse_marker(const Status& refused, const std::shared_ptr<AppendGroup>& group, size_t slot);
 
   // Roles: partition_roles.cc.
   enum class Role : uint8_t { none, leader, follower };

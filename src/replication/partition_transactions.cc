@@ -11,6 +11,20 @@ ProducerIdentity producer_of(const BatchHeader& header) {
   return {.id = header.producer_id, .epoch = header.producer_epoch};
 }
 
+class RefusedMarker final : public AckWaiter {
+ public:
+  RefusedMarker(Status refused, std::shared_ptr<AppendGroup> group, size_t slot)
+      : refused_(std::move(refused)), group_(std::move(group)), slot_(slot) {}
+  void acknowledged(const Status& status) override {
+    group_->finish(slot_, {.status = status.ok() ? refused_ : status});
+  }
+
+ private:
+  const Status refused_;
+  const std::shared_ptr<AppendGroup> group_;
+  const size_t slot_;
+};
+
 }  // namespace
 
 Result<VerificationGuard> Partition::begin_verification_inside(const BatchHeader& header) {
@@ -25,7 +39,7 @@ Result<VerificationGuard> Partition::begin_verification_inside(const BatchHeader
 
 AppendTerms Partition::terms_of(const AppendRequest& request) const {
   if (!request.verified) return {.may_open = request.by_coordinator};
-  return {.may_open = guards_.holds(producer_of(request.validated.header), request.verified->guard),
+  return {.may_open = guards_.holds(producer_of(request.validated.header), *request.verified),
           .begins_at_zero = request.verified->implicit};
 }
 
@@ -56,13 +70,14 @@ void Partition::note_transactional(const AppendRequest& request) {
   guards_.opened(producer, request.verified ? request.verified->number : kNoTransactionNumber);
 }
 
-// The transaction that is open was confirmed under a later number: the one that the marker is for has ended before. A
-// marker with a later one ends what is open, whatever has become of the markers that should have.
+// The transaction that is open was confirmed under a later number, or begun after the marker had come: the one that the
+// marker is for has ended before. A marker with a later one ends what is open, whatever has become of the markers that
+// should have.
 bool Partition::is_late(const MarkerRequest& request) const {
   const Producer* known = log_->producers().find(request.producer.id);
   if (known == nullptr || !known->in_transaction()) return false;
-  const TransactionNumber open = guards_.number(request.producer.id);
-  return open != kNoTransactionNumber && request.number != kNoTransactionNumber && request.number < open;
+  if (request.number == kNoTransactionNumber) return false;
+  return request.number < guards_.number(request.producer.id) || guards_.has_ended(request.producer.id, request.number);
 }
 
 Result<MarkerAction> Partition::check_marker_inside(const MarkerRequest& request) const {
@@ -70,7 +85,11 @@ Result<MarkerAction> Partition::check_marker_inside(const MarkerRequest& request
     return failure(std::move(status));
   }
   if (is_late(request)) return MarkerAction::nothing;
-  return log_->producers().check_marker(request.producer, request.marker, request.transaction_version);
+  NARU_TRY_ASSIGN(const MarkerAction action,
+                  log_->producers().check_marker(request.producer, request.marker, request.transaction_version));
+  // That no transaction is open is not for a leader alone to say: another one may have been elected, and have it open.
+  // So the marker is appended, which needs the followers, unless this reign has done so already.
+  return guards_.has_ended(request.producer.id, request.number) ? action : MarkerAction::append;
 }
 
 void Partition::append_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot) {
@@ -82,8 +101,7 @@ void Partition::append_marker(const MarkerRequest& request, std::shared_ptr<Appe
 void Partition::append_marker_inside(const MarkerRequest& request, const std::shared_ptr<AppendGroup>& group,
                                      size_t slot) {
   const auto action = check_marker_inside(request);
-  if (!action) return group->finish(slot, {.status = action.error()});
-  if (!is_late(request)) guards_.ended(request.producer.id);
+  if (!action) return refuse_marker(action.error(), group, slot);
   if (*action == MarkerAction::nothing) return acknowledge_marker(request.producer.id, group, slot);
   const SharedBytes batch(build_marker_batch(request.producer, request.marker, services_.clock.wall_now_ms()));
   const auto header = parse_batch_header(batch.view());
@@ -91,7 +109,27 @@ void Partition::append_marker_inside(const MarkerRequest& request, const std::sh
   const ValidatedBatch validated{.header = *header,
                                  .timestamp = {TimestampType::create_time, header->max_timestamp},
                                  .uncompressed_size = batch.size() - kBatchHeaderSize};
-  store(batch, validated, Acks::all_in_sync, group, slot);
+  if (store(batch, validated, Acks::all_in_sync, group, slot)) guards_.ended(request.producer.id, request.number);
+}
+
+void Partition::check_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot) {
+  strand_.run([self = shared_from_this(), request, group = std::move(group), slot] {
+    const auto action = self->check_marker_inside(request);
+    if (action) return group->finish(slot, {});
+    self->refuse_marker(action.error(), group, slot);
+  });
+}
+
+// A later epoch than the marker's shows that its transaction is over: its coordinator may rely on that, so it is not
+// said before that epoch, and whatever has ended the transaction, is committed.
+void Partition::refuse_marker(const Status& refused, const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  const auto waiter = std::make_shared<RefusedMarker>(refused, group, slot);
+  const Offset end = log_->end_offset();
+  const bool is_final = refused == ErrorCode::invalid_producer_epoch;
+  const auto verdict = is_final ? leader_->verdict(end, Acks::all_in_sync) : Status();
+  if (verdict) return waiter->acknowledged(*verdict);
+  leader_->wait_for(end, Acks::all_in_sync, waiter);
+  if (config_.acknowledges_after_sync()) services_.durability.make_durable(shared_from_this(), end);
 }
 
 // What the answer relies on may not be committed yet: the marker of which this is a repetition.

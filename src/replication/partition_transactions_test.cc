@@ -289,6 +289,81 @@ TEST_F(TransactionsInPartition, ALateMarkerNeverEndsTheNextTransaction) {
   EXPECT_EQ(stable(), end());
 }
 
+// Between the question to the coordinator and its answer, the marker of the transaction before comes once more.
+TEST_F(TransactionsInPartition, ARepeatedMarkerLeavesTheGuardOfTheNextTransactionAlone) {
+  open();
+  for (const int16_t version : {int16_t{1}, int16_t{2}}) {
+    const auto epoch = static_cast<int16_t>(version - 1);  // of the marker
+    ASSERT_EQ(verify_and_send({.producer = version, .sequence = 0}, 100).code(), ErrorCode::none);
+    const Marked ends{.producer = version, .epoch = epoch, .version = version, .number = 100};
+    ASSERT_EQ(mark(ends).code(), ErrorCode::none);
+    Transactional next{.producer = version, .epoch = epoch, .sequence = version == 1 ? 1 : 0};
+    next.verified = {.guard = *begin(next), .number = TransactionNumber(101)};
+    const Offset before = end();
+    ASSERT_EQ(mark(ends).code(), ErrorCode::none);
+    EXPECT_EQ(end(), before);
+    EXPECT_EQ(send(next).code(), ErrorCode::none);
+    ASSERT_EQ(mark(ends).code(), ErrorCode::none);
+    EXPECT_EQ(stable(), before) << "it is open as before";
+    const auto next_epoch = static_cast<int16_t>(2 * epoch);
+    ASSERT_EQ(mark({.producer = version, .epoch = next_epoch, .version = version, .number = 101}).code(),
+              ErrorCode::none);
+    EXPECT_EQ(stable(), end());
+  }
+}
+
+TEST_F(TransactionsInPartition, AVerdictAboutATransactionThatHasEndedOpensNothing) {
+  open();
+  ASSERT_EQ(verify_and_send({.sequence = 0}, 100).code(), ErrorCode::none);
+  ASSERT_EQ(mark({.number = 100}).code(), ErrorCode::none);
+  EXPECT_EQ(verify_and_send({.sequence = 1}, 100).code(), ErrorCode::invalid_txn_state)
+      << "by a coordinator that does not know that it was replaced";
+  EXPECT_EQ(verify_and_send({.sequence = 1}, 101).code(), ErrorCode::none);
+}
+
+TEST_F(TransactionsInPartition, AMarkerWithNothingToEndIsAppendedOncePerReign) {
+  open();
+  ASSERT_EQ(verify_and_send({}, 100).code(), ErrorCode::none);
+  ASSERT_EQ(mark({.number = 100}).code(), ErrorCode::none);
+  const Offset ended = end();
+  EXPECT_EQ(mark({.number = 101}).result().base_offset, ended) << "of a transaction that has written nothing here";
+  EXPECT_EQ(mark({.number = 101}).result().base_offset, kNoOffset);
+  EXPECT_EQ(mark({.number = 100}).result().base_offset, kNoOffset);
+  EXPECT_EQ(mark({}).result().base_offset, ended + 1) << "nobody knows of which one it is";
+  PartitionAssignment next = leads_alone(BrokerId(1), LeaderEpoch(1));
+  next.partition_epoch = 1;
+  partition->assign(next);
+  EXPECT_EQ(mark({.number = 101}).result().base_offset, ended + 2) << "another reign does not remember";
+  EXPECT_EQ(mark({.number = 101}).result().base_offset, kNoOffset);
+}
+
+TEST_F(TransactionsInPartition, ARepeatOfANewCoordinatorFencesTheFormerOne) {
+  open();
+  ASSERT_EQ(verify_and_send({}, 100).code(), ErrorCode::none);
+  ASSERT_EQ(mark({.coordinator_epoch = 3, .number = 100}).code(), ErrorCode::none);
+  EXPECT_NE(mark({.coordinator_epoch = 4, .number = 100}).result().base_offset, kNoOffset);
+  EXPECT_EQ(mark({.coordinator_epoch = 3, .number = 100}).code(), ErrorCode::transaction_coordinator_fenced);
+}
+
+// Its coordinator takes that for the end of the transaction.
+TEST_F(TransactionsInPartition, AMarkerIsRefusedForItsEpochWhenThatIsCommitted) {
+  open(false);
+  const Reply newer = mark({.epoch = 1, .number = 101});
+  const Reply refused = mark({.epoch = 0, .number = 100});
+  Reply checked;
+  partition->check_marker(request_for(Marked{.epoch = 0, .number = 100}), checked.group, 0);
+  EXPECT_FALSE(refused.there());
+  EXPECT_FALSE(checked.there());
+  durability.sync();
+  ASSERT_TRUE(newer.there() && refused.there() && checked.there());
+  EXPECT_EQ(refused.code(), ErrorCode::invalid_producer_epoch);
+  EXPECT_EQ(checked.code(), ErrorCode::invalid_producer_epoch);
+  Reply good;
+  partition->check_marker(request_for(Marked{.epoch = 1, .number = 102}), good.group, 0);
+  EXPECT_EQ(good.code(), ErrorCode::none);
+  EXPECT_EQ(end(), Offset(1)) << "nothing was appended";
+}
+
 // Whatever has become of its own marker: readers must not wait for ever.
 TEST_F(TransactionsInPartition, AMarkerOfALaterTransactionEndsWhatIsOpen) {
   open();
@@ -302,8 +377,8 @@ TEST_F(TransactionsInPartition, ARepeatedMarkerIsAnsweredWhenTheFirstOneIsCommit
   const Reply data = verify_and_send({});
   durability.sync();
   ASSERT_EQ(data.code(), ErrorCode::none);
-  const Reply first = mark({});
-  const Reply repeat = mark({});
+  const Reply first = mark({.number = 100});
+  const Reply repeat = mark({.number = 100});
   EXPECT_FALSE(first.there());
   EXPECT_FALSE(repeat.there()) << "the first one may still be lost";
   EXPECT_EQ(stable(), Offset(0));
@@ -389,6 +464,24 @@ TEST(ReplicatedTransactions, AMarkerCountsOnceItIsCommitted) {
   ASSERT_TRUE(again.there());
   EXPECT_EQ(again.code(), ErrorCode::none);
   for (const int32_t id : {1, 2, 3}) EXPECT_EQ(set.read(id, 0).last_stable_offset, Offset(2)) << "replica " << id;
+}
+
+// A leader that was replaced and does not know it must not say that there is nothing to end: its successor has it open.
+TEST(ReplicatedTransactions, NothingToEndIsSaidWithTheFollowersConsent) {
+  ReplicaSet set;
+  set.open();
+  Reply first;
+  set.at(1).partition->append_marker(request_for(Marked{.number = 100}), first.group, 0);
+  set.sync(1);
+  for (const int32_t id : {2, 3}) set.fetch_and_sync(id);
+  for (const int32_t id : {2, 3}) set.fetch(id);
+  ASSERT_EQ(first.code(), ErrorCode::none);
+  Reply second;
+  set.at(1).partition->append_marker(request_for(Marked{.number = 101}), second.group, 0);
+  set.sync(1);
+  EXPECT_FALSE(second.there()) << "no follower has fetched it";
+  set.lead(2, {2, 3});
+  EXPECT_EQ(second.code(), ErrorCode::not_leader_or_follower);
 }
 
 // What a coordinator and a producer of version 1 send, each of it once more and late, at every moment: no transaction

@@ -1,5 +1,6 @@
 #include "replication/transaction_guards.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace naru {
@@ -26,8 +27,10 @@ TransactionGuards::Entry& TransactionGuards::touch(ProducerId id) {
     return entries_.back();
   }
   if (entries_.size() >= kMaxProducers) {
-    by_id_.erase(entries_.front().id);
-    entries_.pop_front();
+    const auto without_open = std::ranges::find(entries_, kNoTransactionNumber, &Entry::number);
+    const auto forgotten = without_open == entries_.end() ? entries_.begin() : without_open;
+    by_id_.erase(forgotten->id);
+    entries_.erase(forgotten);
   }
   entries_.push_back({.id = id});
   by_id_.emplace(id, std::prev(entries_.end()));
@@ -46,9 +49,10 @@ VerificationGuard TransactionGuards::begin(const ProducerIdentity& producer, int
   return entry.guard;
 }
 
-bool TransactionGuards::holds(const ProducerIdentity& producer, VerificationGuard guard) const {
+bool TransactionGuards::holds(const ProducerIdentity& producer, const TransactionVerdict& verdict) const {
   const Entry* entry = find(producer.id);
-  return guard != 0 && entry != nullptr && entry->guard == guard && entry->guarded_epoch == producer.epoch;
+  return verdict.guard != 0 && entry != nullptr && entry->guard == verdict.guard &&
+         entry->guarded_epoch == producer.epoch && !has_ended(producer.id, verdict.number);
 }
 
 bool TransactionGuards::comes_too_early(const ProducerIdentity& producer, int32_t base_sequence) const {
@@ -63,11 +67,17 @@ void TransactionGuards::opened(const ProducerIdentity& producer, TransactionNumb
   entry.number = number;
 }
 
-void TransactionGuards::ended(ProducerId producer) {
-  if (const auto known = by_id_.find(producer); known != by_id_.end()) {
-    known->second->guard = 0;
-    known->second->number = kNoTransactionNumber;
-  }
+void TransactionGuards::ended(ProducerId producer, TransactionNumber number) {
+  if (has_ended(producer, number)) return;
+  Entry& entry = touch(producer);
+  entry.guard = 0;
+  entry.ended = std::max(entry.ended, number);
+  entry.number = kNoTransactionNumber;
+}
+
+bool TransactionGuards::has_ended(ProducerId producer, TransactionNumber number) const {
+  const Entry* entry = find(producer);
+  return entry != nullptr && number != kNoTransactionNumber && number <= entry->ended;
 }
 
 TransactionNumber TransactionGuards::number(ProducerId producer) const {

@@ -15,20 +15,20 @@ TEST(TransactionGuards, AGuardHoldsForItsProducerAndEpochUntilAMarker) {
   TransactionGuards guards;
   const VerificationGuard guard = guards.begin(kFirst, 0);
   EXPECT_NE(guard, 0u);
-  EXPECT_TRUE(guards.holds(kFirst, guard));
-  EXPECT_FALSE(guards.holds(kNextEpoch, guard));
-  EXPECT_FALSE(guards.holds(kOther, guard));
-  EXPECT_FALSE(guards.holds(kFirst, 0));
+  EXPECT_TRUE(guards.holds(kFirst, {.guard = guard}));
+  EXPECT_FALSE(guards.holds(kNextEpoch, {.guard = guard}));
+  EXPECT_FALSE(guards.holds(kOther, {.guard = guard}));
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = 0}));
   EXPECT_EQ(guards.begin(kFirst, 1), guard) << "questions about one epoch share it";
-  guards.ended(kFirst.id);
-  EXPECT_FALSE(guards.holds(kFirst, guard));
+  guards.ended(kFirst.id, kNoTransactionNumber);
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard}));
   const VerificationGuard next = guards.begin(kFirst, 0);
   EXPECT_NE(next, guard);
-  EXPECT_FALSE(guards.holds(kFirst, guard)) << "what was asked before the marker stays void";
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard})) << "what was asked before the marker stays void";
   guards.begin(kNextEpoch, 0);
-  EXPECT_FALSE(guards.holds(kFirst, next));
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = next}));
   guards.clear();
-  EXPECT_FALSE(guards.holds(kNextEpoch, next + 1)) << "another reign";
+  EXPECT_FALSE(guards.holds(kNextEpoch, {.guard = next + 1})) << "another reign";
 }
 
 TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
@@ -36,10 +36,39 @@ TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
   const VerificationGuard guard = guards.begin(kFirst, 0);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
   guards.opened(kFirst, TransactionNumber(11));
-  EXPECT_FALSE(guards.holds(kFirst, guard));
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard}));
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
-  guards.ended(kFirst.id);
+  guards.ended(kFirst.id, kNoTransactionNumber);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
+}
+
+TEST(TransactionGuards, AMarkerThatComesAgainTouchesNothing) {
+  TransactionGuards guards;
+  EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11)));
+  guards.ended(kFirst.id, TransactionNumber(11));
+  EXPECT_TRUE(guards.has_ended(kFirst.id, TransactionNumber(11)));
+  EXPECT_TRUE(guards.has_ended(kFirst.id, TransactionNumber(10))) << "numbers rise";
+  EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(12)));
+  EXPECT_FALSE(guards.has_ended(kFirst.id, kNoTransactionNumber));
+  EXPECT_FALSE(guards.has_ended(kOther.id, TransactionNumber(11)));
+  const TransactionVerdict next{.guard = guards.begin(kFirst, 0), .number = TransactionNumber(12)};
+  guards.ended(kFirst.id, TransactionNumber(11));
+  EXPECT_TRUE(guards.holds(kFirst, next));
+  guards.opened(kFirst, next.number);
+  guards.ended(kFirst.id, TransactionNumber(11));
+  EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(12));
+  guards.ended(kFirst.id, TransactionNumber(12));
+  EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
+  guards.clear();
+  EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11))) << "another reign";
+}
+
+TEST(TransactionGuards, AVerdictAboutATransactionThatHasEndedDoesNotHold) {
+  TransactionGuards guards;
+  guards.ended(kFirst.id, TransactionNumber(11));
+  const VerificationGuard guard = guards.begin(kFirst, 0);
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard, .number = TransactionNumber(11)}));
+  EXPECT_TRUE(guards.holds(kFirst, {.guard = guard, .number = TransactionNumber(12)}));
 }
 
 TEST(TransactionGuards, TheEarliestBatchThatWasAskedAboutComesFirst) {
@@ -66,7 +95,7 @@ TEST(TransactionGuards, ABatchOnAnOlderConnectionIsLate) {
   EXPECT_FALSE(guards.comes_late(kFirst, 6));
   EXPECT_FALSE(guards.comes_late(kNextEpoch, 4)) << "a new epoch is its own proof";
   EXPECT_FALSE(guards.comes_late(kOther, 4));
-  guards.ended(kFirst.id);
+  guards.ended(kFirst.id, kNoTransactionNumber);
   EXPECT_TRUE(guards.comes_late(kFirst, 4)) << "also in the next transaction";
 }
 
@@ -77,7 +106,17 @@ TEST(TransactionGuards, TheirNumberIsBounded) {
     guards.begin({.id = ProducerId(1000 + static_cast<int64_t>(i)), .epoch = ProducerEpoch(0)}, 0);
   }
   EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
-  EXPECT_FALSE(guards.holds(kFirst, first)) << "it has to be asked for again";
+  EXPECT_FALSE(guards.holds(kFirst, {.guard = first})) << "it has to be asked for again";
+}
+
+TEST(TransactionGuards, WhoHasAnOpenTransactionIsForgottenLast) {
+  TransactionGuards guards;
+  guards.opened(kFirst, TransactionNumber(11));
+  for (size_t i = 0; i < 2 * TransactionGuards::kMaxProducers; ++i) {
+    guards.ended(ProducerId(1000 + static_cast<int64_t>(i)), TransactionNumber(1));
+  }
+  EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
+  EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
 }
 
 }  // namespace

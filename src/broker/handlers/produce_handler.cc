@@ -7,6 +7,7 @@
 #include "async/cancellation.h"
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/handlers/transaction_verdicts.h"
 #include "broker/leader_hints.h"
 #include "broker/transaction_link.h"
 #include "cluster_control/internal_topics.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr int16_t kFirstVersionWithZstd = 7;
 constexpr int16_t kFirstProduceWithIds = 13;
-constexpr int16_t kFirstProduceWithAbortable = 11;
 constexpr int16_t kFirstProduceThatJoins = 12;  // the leader adds partitions to the transaction
 
 std::optional<Acks> to_acks(int16_t wire) {
@@ -155,33 +155,6 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
 }
 
 // --- Transactions ----------------------------------------------------------------------------------------------------
-
-// Nobody could say whether the transaction is open. The same batch has to come again, so it is none of the codes at
-// which a producer looks for another leader or gives up.
-Status not_answered(const Status& why) {
-  return error(ErrorCode::not_enough_replicas, "the transaction's coordinator cannot say yet whether it is open: {}",
-               why.to_string());
-}
-
-// What the coordinator has said, in words that producers of this version know how to go on with.
-Status as_produce_error(int16_t version, ErrorCode verdict) {
-  switch (verdict) {
-    case ErrorCode::none:
-      return Status();
-    case ErrorCode::producer_fenced:
-      return Status(ErrorCode::invalid_producer_epoch, "a newer producer has taken over the transactional id");
-    case ErrorCode::transaction_abortable:
-      return Status(version >= kFirstProduceWithAbortable ? verdict : ErrorCode::invalid_txn_state,
-                    "the partition is not part of an open transaction of this producer");
-    case ErrorCode::invalid_producer_id_mapping:
-    case ErrorCode::invalid_txn_state:
-    case ErrorCode::invalid_request:
-    case ErrorCode::policy_violation:
-      return Status(verdict);
-    default:
-      return not_answered(Status(verdict));
-  }
-}
 
 // A batch that may begin a transaction in its partition.
 struct Unverified {

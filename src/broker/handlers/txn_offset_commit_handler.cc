@@ -1,10 +1,12 @@
 // TxnOffsetCommit: how far a group has come, once the transaction is committed.
+#include <algorithm>
 #include <map>
 
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/handlers/transaction_verdicts.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_link.h"
 #include "cluster_control/internal_topics.h"
@@ -15,7 +17,6 @@
 namespace naru {
 namespace {
 
-constexpr int16_t kFirstVersionWithAbortable = 4;
 constexpr int16_t kFirstVersionThatJoins = 5;
 constexpr int kMaxAttempts = 3;
 
@@ -63,25 +64,6 @@ void sort_out(const BrokerServices& services, const RequestContext& context,
   }
 }
 
-// What the transaction's coordinator has said, in words that clients of this version know how to go on with. Everything
-// that is no verdict may be another one in a moment.
-ErrorCode as_commit_error(int16_t version, ErrorCode verdict) {
-  switch (verdict) {
-    case ErrorCode::none:
-    case ErrorCode::invalid_producer_id_mapping:
-    case ErrorCode::invalid_txn_state:
-    case ErrorCode::invalid_request:
-    case ErrorCode::policy_violation:
-      return verdict;
-    case ErrorCode::producer_fenced:
-      return ErrorCode::invalid_producer_epoch;
-    case ErrorCode::transaction_abortable:
-      return version >= kFirstVersionWithAbortable ? verdict : ErrorCode::invalid_txn_state;
-    default:
-      return ErrorCode::coordinator_load_in_progress;  // wait, and try again
-  }
-}
-
 // Whether the group is in the transaction; from version 5 on, it is from here on.
 Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& context,
                        const kafka::TxnOffsetCommitRequest& request, TransactionalCommit& commit) {
@@ -102,7 +84,7 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
                                                .producer = commit.producer,
                                                .partitions = {{std::string(kOffsetsTopic), *partition}},
                                                .mode = mode});
-  if (!joined) co_return ErrorCode::coordinator_load_in_progress;  // wait, and try again
+  if (!joined) co_return as_commit_error(context.version, ErrorCode::coordinator_not_available);
   commit.transaction_number = joined->number;
   co_return as_commit_error(context.version, joined->partitions.front());
 }
@@ -120,7 +102,10 @@ Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const Reque
           groups.commit_in_transaction(commit, std::move(reply), time, outcome);
         });
     if (!answer) co_return refuse(answer.error().code());
-    // A marker that came once more, for an earlier transaction, has made the answer of the coordinator void.
+    // The end of an earlier one is not there yet.
+    std::ranges::replace(answer->entries, ErrorCode::concurrent_transactions,
+                         as_commit_error(context.version, ErrorCode::concurrent_transactions));
+    // A marker has made the answer of the coordinator void: of an earlier transaction, if this one is open.
     const bool was_void = commit.guard != 0 && answer->entries.front() == ErrorCode::invalid_txn_state;
     if (!was_void || attempt == kMaxAttempts) co_return std::move(*answer);
   }

@@ -62,7 +62,8 @@ Task<Response> handle_write_txn_markers(const BrokerServices& services, const Re
     co_return encode_reply(context, answer_markers(request, refused));
   }
   context.times.mark(RequestStage::handled, services.clock.now());
-  const std::vector<Status> written = co_await services.marker_writer.write(std::move(markers));
+  const std::vector<Status> written =
+      co_await services.marker_writer.write(std::move(markers), context.connection->cut_off());
   co_return encode_reply(context, answer_markers(request, written));
 }
 

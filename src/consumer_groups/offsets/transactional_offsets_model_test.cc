@@ -82,6 +82,7 @@ class TransactionModel {
     bool open = false;
     std::map<OffsetKey, int64_t> pending;
     std::optional<WriteMarker> last_marker;
+    bool marked_since_restart = false;
     uint64_t guard = 0;
     uint64_t void_guard = 0;
   };
@@ -131,6 +132,7 @@ class TransactionModel {
     producer.open = false;
     make_guard_void(producer);
     producer.last_marker = marker;
+    producer.marked_since_restart = true;
     producer.identity.epoch = marker.producer.epoch;
     // The last epoch is not used; a new id is.
     if (producer.identity.epoch == ProducerEpoch(32767)) {
@@ -140,11 +142,26 @@ class TransactionModel {
   // Late, whether the producer has begun its next transaction or not.
   void repeat_marker(Producer& producer) {
     if (!producer.last_marker) return;
-    if (version_ < 2) make_guard_void(producer);
     EXPECT_EQ(test_.write_marker(*producer.last_marker), ErrorCode::none);
+    if (producer.marked_since_restart) return;
+    producer.guard = 0;  // it may be void: the shard may not remember the marker
+    producer.marked_since_restart = true;
   }
   void ask_for_a_guard(Producer& producer) {
-    if (!producer.open) producer.guard = test_.begin_verification(producer.identity).guard;
+    if (producer.open) return;
+    if (producer.guard != 0) return use_guard(producer);
+    producer.guard = test_.begin_verification(producer.identity).guard;
+  }
+  // Whatever has come meanwhile, it was no marker that is new.
+  void use_guard(Producer& producer) {
+    TransactionalCommit request{.producer = producer.identity, .guard = std::exchange(producer.guard, 0)};
+    request.transaction_number = TransactionNumber(++producer.number);
+    const OffsetKey key = any_key();
+    request.offsets = {.group_id = key.group_id,
+                       .entries = {{.partition = key.partition, .offset = Offset(++last_offset_)}}};
+    EXPECT_EQ(test_.commit_in_transaction(request), std::vector{ErrorCode::none});
+    producer.pending[key] = last_offset_;
+    producer.open = true;
   }
   // With a guard from before the last marker or restart, and in the epoch of now.
   void commit_late(Producer& producer) {
@@ -159,7 +176,10 @@ class TransactionModel {
   void restart() {
     test_.advance(1ms);
     test_.restart(random_() % 2 == 0);
-    for (Producer& producer : producers_) make_guard_void(producer);
+    for (Producer& producer : producers_) {
+      make_guard_void(producer);
+      producer.marked_since_restart = false;
+    }
   }
   void administrate() {
     const OffsetKey key = any_key();

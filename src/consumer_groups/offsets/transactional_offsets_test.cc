@@ -118,13 +118,18 @@ TEST(TransactionalOffsets, WhatWasOvertakenIsWrittenAgainBeforeItsMarker) {
 
 TEST(TransactionalOffsets, AMarkerThatComesAgainChangesNothing) {
   TestCoordinator test;
+  WriteMarker marker = commit_of(kProducerA);
+  marker.transaction_number = TransactionNumber(1000);
   test.commit_in_transaction("g", kProducerA, kP0, 1);
-  test.write_marker(commit_of(kProducerA));
+  test.write_marker(marker);
   test.commit("g", {}, kP0, 2);
   const size_t size = test.log.size();
-  EXPECT_EQ(test.write_marker(commit_of(kProducerA)), ErrorCode::none);
+  EXPECT_EQ(test.write_marker(marker), ErrorCode::none);
   EXPECT_EQ(test.log.size(), size);
   EXPECT_EQ(test.committed("g", kP0), 2);
+  test.restart();
+  EXPECT_EQ(test.write_marker(marker), ErrorCode::none);
+  EXPECT_EQ(test.committed("g", kP0), 2) << "written once more, as nobody remembers, and without effect";
 }
 
 // With one epoch for all transactions nothing but its number tells the marker of one from that of the next.

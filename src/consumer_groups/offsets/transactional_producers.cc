@@ -24,13 +24,16 @@ void TransactionalProducers::apply_pending(const ProducerIdentity& producer, Tra
   if (number != kNoTransactionNumber) known.transaction_number = number;
 }
 
-void TransactionalProducers::apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker) {
+void TransactionalProducers::apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker,
+                                          TransactionNumber number) {
   Producer& known = producers_[producer.id];
   if (known.epoch != producer.epoch) known.connection = 0;
   known.epoch = producer.epoch;
   known.coordinator_epoch = marker.coordinator_epoch;
+  const bool is_repeated = !known.open && known.has_ended(number);
+  known.ended_number = std::max({known.ended_number, known.transaction_number, number});
   known.transaction_number = kNoTransactionNumber;
-  note_end(known, producer.id);
+  if (!is_repeated) note_end(known, producer.id);  // else guards for the next one have been given since
 }
 
 void TransactionalProducers::note_end(Producer& producer, ProducerId id) {
@@ -85,7 +88,8 @@ ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& reques
     if (is_late) return ErrorCode::invalid_txn_state;
     if (known->open) return is_same ? ErrorCode::none : ErrorCode::concurrent_transactions;
   }
-  return guard_holds(request.guard, known) ? ErrorCode::none : ErrorCode::invalid_txn_state;
+  const bool is_over = known != nullptr && known->has_ended(request.transaction_number);
+  return guard_holds(request.guard, known) && !is_over ? ErrorCode::none : ErrorCode::invalid_txn_state;
 }
 
 void TransactionalProducers::note_connection(const ProducerIdentity& producer, uint64_t connection) {
@@ -98,10 +102,11 @@ TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const Writ
   if (!is_producer(request.producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
   const Producer* known = find(request.producer.id);
   if (known == nullptr) return {.is_needed = true};
+  const TransactionNumber number = request.transaction_number;
+  const bool has_ended = known->has_ended(number);
   // Of one that has ended before the open one was begun.
-  const bool is_late = known->open && request.transaction_number != kNoTransactionNumber &&
-                       known->transaction_number != kNoTransactionNumber &&
-                       request.transaction_number < known->transaction_number;
+  const bool is_late =
+      known->open && number != kNoTransactionNumber && (has_ended || number < known->transaction_number);
   if (is_late) return {};
   const bool must_be_newer = known->open && request.transaction_version >= 2;
   const ProducerEpoch epoch = request.producer.epoch;
@@ -111,14 +116,9 @@ TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const Writ
   if (request.marker.coordinator_epoch < known->coordinator_epoch) {
     return {.error = ErrorCode::transaction_coordinator_fenced};
   }
-  return {.is_needed = known->open || epoch > known->epoch};
-}
-
-void TransactionalProducers::note_unwritten(const WriteMarker& request) {
-  const auto known = producers_.find(request.producer.id);
-  // From version 2 on a marker in the epoch of the one before is that one once more: the next has a higher epoch.
-  if (known == producers_.end() || known->second.open || request.transaction_version >= 2) return;
-  note_end(known->second, request.producer.id);
+  // A new coordinator is noted, so that its predecessor is fenced.
+  const bool is_news = epoch > known->epoch || request.marker.coordinator_epoch > known->coordinator_epoch;
+  return {.is_needed = known->open || is_news || !has_ended};
 }
 
 }  // namespace naru

@@ -25,7 +25,8 @@ class TransactionalProducers {
   // From the log, or decided just now.
   // kNoTransactionNumber: the record does not say.
   void apply_pending(const ProducerIdentity& producer, TransactionNumber number);
-  void apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker);
+  void apply_marker(const ProducerIdentity& producer, const TransactionMarker& marker,
+                    TransactionNumber number = kNoTransactionNumber);
   // Guards that were given before are void.
   void loaded(MonotonicTime now);
 
@@ -36,12 +37,11 @@ class TransactionalProducers {
 
   struct MarkerJudgement {
     ErrorCode error = ErrorCode::none;
-    bool is_needed = false;  // false without an error: it has been written already, or its transaction is long over
+    // False without an error: the shard has it already, or its transaction is long over. What has nothing to end is
+    // written all the same: a shard that was replaced without knowing it must not say so.
+    bool is_needed = false;
   };
   MarkerJudgement judge(const WriteMarker& request) const;
-  // It was judged as not needed. It may have ended a transaction all the same, one that has written nothing here: what
-  // was asked about before must not open it any more.
-  void note_unwritten(const WriteMarker& request);
 
   bool has_open(ProducerId producer) const;
   size_t open_count() const { return producers_.size() - ended_.size(); }
@@ -53,6 +53,9 @@ class TransactionalProducers {
     bool open = false;      // it has written something since its last marker
     uint64_t ended_at = 0;  // when that was, as a number that guards are compared with
     TransactionNumber transaction_number = kNoTransactionNumber;  // of the open transaction; -1: nobody has said
+    TransactionNumber ended_number = kNoTransactionNumber;        // of the last one whose marker is known here
+
+    bool has_ended(TransactionNumber number) const { return number != kNoTransactionNumber && number <= ended_number; }
     uint64_t connection = 0;  // the newest from which this epoch has committed; 0: none since the shard was loaded
   };
   const Producer* find(ProducerId producer) const;

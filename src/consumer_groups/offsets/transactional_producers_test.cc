@@ -113,26 +113,41 @@ TEST(TransactionalProducers, MarkersOfAnOpenTransaction) {
   }
 }
 
-TEST(TransactionalProducers, MarkersWithNothingToEndAreWrittenOnlyToFence) {
+// Another shard may have been elected in its place, and have what it does not see.
+TEST(TransactionalProducers, OnlyMarkersThatAreKnownToBeThereAreNotWritten) {
   for (const int16_t version : {int16_t{1}, int16_t{2}}) {
     TransactionalProducers producers;
-    EXPECT_EQ(judged(producers, marker(3, version)), "written");
-    producers.apply_marker(in_epoch(3), by_coordinator(1));
-    EXPECT_EQ(judged(producers, marker(3, version)), "nothing");
-    EXPECT_EQ(judged(producers, marker(4, version)), "written");
-    EXPECT_EQ(judged(producers, marker(2, version)), "INVALID_PRODUCER_EPOCH");
-    EXPECT_EQ(judged(producers, marker(3, version, -1, 0)), "TRANSACTION_COORDINATOR_FENCED");
+    EXPECT_EQ(judged(producers, marker(3, version, 1000)), "written");
+    producers.apply_marker(in_epoch(3), by_coordinator(1), TransactionNumber(1000));
+    EXPECT_EQ(judged(producers, marker(3, version, 1000)), "nothing");
+    EXPECT_EQ(judged(producers, marker(3, version, 999)), "nothing");
+    EXPECT_EQ(judged(producers, marker(3, version, 1001)), "written") << "of a transaction that has written nothing";
+    EXPECT_EQ(judged(producers, marker(3, version, -1)), "written") << "nobody knows of which one it is";
+    EXPECT_EQ(judged(producers, marker(3, version, 1000, 2)), "written") << "the former coordinator is fenced";
+    EXPECT_EQ(judged(producers, marker(4, version, 1001)), "written");
+    EXPECT_EQ(judged(producers, marker(2, version, 1000)), "INVALID_PRODUCER_EPOCH");
+    EXPECT_EQ(judged(producers, marker(3, version, 1000, 0)), "TRANSACTION_COORDINATOR_FENCED");
   }
 }
 
-TEST(TransactionalProducers, AMarkerOfATransactionThatHasWrittenNothingHereMakesGuardsVoid) {
+TEST(TransactionalProducers, TheNumberOfWhatWasOpenIsThatOfItsMarker) {
   TransactionalProducers producers;
-  producers.apply_marker(in_epoch(3), by_coordinator(1));
+  producers.apply_pending(in_epoch(0), TransactionNumber(1000));
+  producers.apply_marker(in_epoch(0), by_coordinator(1));
+  EXPECT_EQ(judged(producers, marker(0, 1, 1000)), "nothing") << "as the records say";
+  EXPECT_EQ(judged(producers, marker(0, 1, 1001)), "written");
+}
+
+TEST(TransactionalProducers, AMarkerMakesGuardsVoidUnlessItComesAgain) {
+  TransactionalProducers producers;
+  producers.apply_marker(in_epoch(3), by_coordinator(1), TransactionNumber(1000));
   const uint64_t guard = producers.begin_verification(in_epoch(3)).guard;
-  producers.note_unwritten(marker(3, 2));
-  EXPECT_EQ(producers.check_commit(commit_in(3, guard)), ErrorCode::none) << "a repeated one of version 2";
-  producers.note_unwritten(marker(3, 1));
-  EXPECT_EQ(producers.check_commit(commit_in(3, guard)), ErrorCode::invalid_txn_state);
+  producers.apply_marker(in_epoch(3), by_coordinator(2), TransactionNumber(1000));
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1001)), ErrorCode::none);
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1000)), ErrorCode::invalid_txn_state)
+      << "who confirmed it did not know that it has ended";
+  producers.apply_marker(in_epoch(3), by_coordinator(2), TransactionNumber(1001));
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1002)), ErrorCode::invalid_txn_state);
 }
 
 TEST(TransactionalProducers, NegativeNumbersAreNobody) {
@@ -160,7 +175,8 @@ TEST(TransactionalProducers, TheNumberHoldsUntilTheMarker) {
   EXPECT_EQ(judged(producers, marker(0, 1, 1000)), "written") << "readers must not wait for ever";
   producers.apply_marker(in_epoch(0), by_coordinator(1));
   producers.apply_pending(in_epoch(0), kNoTransactionNumber);
-  EXPECT_EQ(judged(producers, marker(0, 1, 998)), "written");
+  EXPECT_EQ(judged(producers, marker(0, 1, 999)), "nothing") << "that one has ended, whatever is open now";
+  EXPECT_EQ(judged(producers, marker(0, 1, 1000)), "written");
 }
 
 }  // namespace

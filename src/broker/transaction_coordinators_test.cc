@@ -1,0 +1,119 @@
+#include "broker/transaction_coordinators.h"
+
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "cluster_control/create_topics.h"
+#include "cluster_control/internal_topics.h"
+#include "cluster_control/metadata_bench.h"
+#include "coordination_store/simulated/run_in_world.h"
+#include "platform/simulated/simulated_world.h"
+#include "replication/partition_testing.h"
+
+namespace naru {
+namespace {
+
+// A broker with the one partition of __transaction_state, whose records are durable when the test says so.
+class TransactionCoordinatorsTest : public testing::Test {
+ protected:
+  TransactionCoordinatorsTest() {
+    const Seams seams = process_->seams();
+    partition_ =
+        open_test_partition(node_.disk(), open_files_, {seams.clock, seams.scheduler, durability_, unsynced_logs_});
+    hosted_.add(partition_->identity(), {.partition = partition_, .log_dir = "/"});
+    NewTopic state{.name = std::string(kTransactionsTopic),
+                   .partition_count = 1,
+                   .internal = true,
+                   .id = partition_->identity().topic_id};
+    CreateTopicsPlanner planner({{std::move(state), {.name = "written", .partition_count = 1}}, false}, config_, 0);
+    bench_.run(planner);
+    world_.run_task(publisher_.publish(*bench_.rebuild()));
+    world_.run_task(coordinators_.start());
+    world_.run_for(1s);
+  }
+  ~TransactionCoordinatorsTest() override {
+    if (durability_.asked > 0) durability_.sync();
+    world_.run_for(1ms);
+    world_.run_task(coordinators_.stop());
+    world_.run_task(peers_.stop());
+    world_.run_task(coordinators_.stop_sending());
+    world_.run_task(groups_.stop());
+    world_.run_task(writer_.stop());
+    world_.run_task(publisher_.stop());
+  }
+
+  ProducerIdentity init() {
+    InitProducerAnswer answer;
+    TaskGroup asking;
+    asking.spawn(ask_for_producer(answer));
+    world_.run_for(1ms);
+    durability_.sync();
+    world_.run_task(asking.join());
+    EXPECT_EQ(answer.error, ErrorCode::none);
+    return answer.producer;
+  }
+  Task<void> ask_for_producer(InitProducerAnswer& answer) {
+    const auto answered = co_await coordinators_.ask<InitProducerAnswer>(
+        "id", [](TransactionCoordinator& transactions, Reply<InitProducerAnswer> reply, const CoordinatorTime& time,
+                 CoordinatorOutcome& outcome) {
+          transactions.init_producer({.transactional_id = "id", .timeout_ms = 60'000, .fresh_id = ProducerId(7)},
+                                     std::move(reply), time, outcome);
+        });
+    EXPECT_TRUE(answered.has_value());
+    if (answered) answer = *answered;
+  }
+  Result<AddPartitionsAnswer> join(const ProducerIdentity& producer, const std::string& topic) {
+    return run_in(world_, coordinators_.join({.transactional_id = "id",
+                                              .producer = producer,
+                                              .partitions = {{topic, PartitionIndex(0)}},
+                                              .mode = AddPartitions::Mode::implicit,
+                                              .may_wait = false}));
+  }
+
+  SimulatedWorld world_{1};
+  SimulatedNode& node_ = world_.add_node("broker");
+  std::unique_ptr<SimulatedProcess> process_ = node_.start();
+  const BrokerConfig config_ = *make_broker_config({{"node.id", "0"}});
+  OpenFiles open_files_{node_.disk(), 4};
+  MetricsRegistry metrics_;
+  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
+  ManualDurability durability_;
+  std::shared_ptr<Partition> partition_;
+  HostedPartitions hosted_;
+  MetadataBench bench_{1};
+  MetadataPublisher publisher_;
+  GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
+  MarkerWriter writer_{process_->seams(), hosted_, groups_};
+  Peers peers_{process_->seams(), BrokerId(0)};
+  TransactionCoordinators coordinators_{{.seams = process_->seams(),
+                                         .config = config_,
+                                         .hosted = hosted_,
+                                         .metadata = publisher_,
+                                         .metrics = metrics_,
+                                         .peers = peers_,
+                                         .writer = writer_,
+                                         .newest_connection = [] { return uint64_t{0}; }}};
+};
+
+TEST_F(TransactionCoordinatorsTest, WhatTheImageDoesNotHaveIsNotAdded) {
+  const ProducerIdentity producer = init();
+  EXPECT_EQ(join(producer, "unheard-of").error(), ErrorCode::coordinator_not_available);
+  EXPECT_EQ(partition_->log().end_offset(), Offset(1));
+}
+
+// Others stand behind it on the same connection.
+TEST_F(TransactionCoordinatorsTest, NoLeaderWaitsForTheLogForLongerThanAMoment) {
+  const ProducerIdentity producer = init();
+  const MonotonicTime begun = world_.now();
+  EXPECT_EQ(join(producer, "written").error(), ErrorCode::coordinator_not_available);
+  EXPECT_LT(world_.now() - begun, 3s);
+  durability_.sync();
+  world_.run_for(1ms);
+  const auto again = join(producer, "written");
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(again->partitions, std::vector{ErrorCode::none});
+  EXPECT_EQ(partition_->log().end_offset(), Offset(2)) << "it was added once";
+}
+
+}  // namespace
+}  // namespace naru
