@@ -1,0 +1,202 @@
+"""Java copiers that are killed while brokers are: whatever they read is copied once. See README.md."""
+
+import collections
+import time
+
+import transaction_scene
+from transaction_scene import PATIENCE_S, Scene, java, needs
+from scenario import require
+from transactions_test import BACKOFF, read
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+RECORDS = 100_000
+PARTITIONS = 3
+COPIERS = 2
+KILLS = 10
+LONG_PATIENCE_S = 900
+STAGES = ("begun", "sent", "offsets", "committed")
+
+
+class Copying:
+    """The copiers of one run, and what happens to them. They have names; a new one may have a new transactional id."""
+
+    def __init__(self, scene, version, protocol, dice):
+        self.scene, self.version, self.protocol, self.dice = scene, version, protocol, dice
+        self.copiers = [None] * COPIERS
+        self.everyone = collections.defaultdict(list)  # by transactional id
+        self.ids = [f"copier-{i}" for i in range(COPIERS)]
+
+    def start(self, i):
+        command = [*java("transactions", self.version, "Copier"), self.scene.bootstrap, self.protocol, "copiers", self.ids[i], "from", "to"]
+        self.copiers[i] = self.scene.run(command)
+        self.everyone[self.ids[i]].append(self.copiers[i])
+
+    def start_all(self):
+        for i in range(COPIERS):
+            self.start(i)
+
+    def restart_ended(self):
+        """One that was taken for dead is fenced, and ends by itself."""
+        for i, copier in enumerate(self.copiers):
+            if not copier.open:
+                copier.close()
+                self.start(i)
+
+    def kill_one(self):
+        """At a stage of its work. One in four comes back with another id, so that the broker has to end its transaction in time."""
+        i, stage = self.dice.randrange(COPIERS), self.dice.choice(STAGES)
+        copier = self.copiers[i]
+        with self.scene.news:
+            before = copier.count(stage)
+            self.scene.news.wait_for(lambda: copier.count(stage) > before or not copier.open, PATIENCE_S / 6)
+        copier.kill()
+        if self.dice.randrange(4) == 0:
+            self.ids[i] += "+"
+        self.start(i)
+
+    def told(self, word):
+        return [line for programs in self.everyone.values() for program in programs for line in program.lines if line.startswith(word)]
+
+    def finish(self):
+        for copier in self.copiers:
+            copier.leave()
+
+
+class Source:
+    """Writes the numbers to copy, never far beyond the next fault: none of them finds all work done."""
+
+    AHEAD = 10_000
+
+    def __init__(self, bootstrap):
+        self.client = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "enable.idempotence": True,
+                                "queue.buffering.max.messages": 2 * RECORDS, **BACKOFF})
+        self.written = 0
+
+    def write(self, next_fault):
+        for number in range(self.written, end := max(self.written, min(RECORDS, next_fault + self.AHEAD))):
+            self.client.produce("from", f"{number}", partition=number % PARTITIONS)
+            self.client.poll(0)
+        require(self.client.flush(PATIENCE_S) == 0, "the records to copy could not be written")
+        self.written = end
+
+
+def check_copies(who, values):
+    """`values` by partition: numbers, each with its transaction's name and size. Each number once, in the order of its source; each
+    transaction whole."""
+    sizes, seen = {}, collections.Counter()
+    for partition in range(PARTITIONS):
+        by_source = [[] for _ in range(PARTITIONS)]
+        for value in values[partition]:
+            number, transaction, size = value.split()
+            by_source[int(number) % PARTITIONS].append(int(number))
+            sizes[transaction] = int(size)
+            seen[transaction] += 1
+        for source, numbers in enumerate(by_source):
+            expected = [n for n in range(source, RECORDS, PARTITIONS) if n // PARTITIONS % PARTITIONS == partition]
+            where = f"{who}: in partition {partition}, from partition {source},"
+            require(not (lost := set(expected) - set(numbers)), f"{where} {len(lost)} are lost, the first is {min(lost, default=None)}")
+            require(len(numbers) == len(expected), f"{where} {len(numbers) - len(expected)} are too many")
+            require(numbers == expected, f"{where} they are out of order")
+    torn = {name: (seen[name], size) for name, size in sizes.items() if seen[name] != size}
+    require(not torn, f"{who}: torn transactions (seen, whole): {dict(list(torn.items())[:5])}")
+
+
+def by_partition(lines):
+    values = {partition: [] for partition in range(PARTITIONS)}
+    for line in lines:
+        partition, value = line.split(" ", 1)
+        values[int(partition)].append(value)
+    return values
+
+
+def check_offsets(bootstrap):
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "copiers", **BACKOFF})
+    try:
+        places = consumer.committed([TopicPartition("from", partition) for partition in range(PARTITIONS)], timeout=PATIENCE_S)
+    finally:
+        consumer.close()
+    for place in places:
+        expected = len(range(place.partition, RECORDS, PARTITIONS))
+        require(place.offset == expected, f"committed is {place.offset} of {expected} records of partition {place.partition}")
+
+
+def check_version(scene, copying, wanted):
+    """In version 2 of the protocol, every transaction has an epoch of its own; in version 1, every producer has. The copier with the
+    most transactions tells."""
+    commits = {name: sum(program.count("committed") for program in programs) for name, programs in copying.everyone.items()}
+    name = max(commits, key=commits.get)
+    epoch = scene.naru("txn", "describe", name)["producer_epoch"]
+    version = 2 if epoch >= commits[name] else 1
+    require(version == wanted, f"{name} spoke version {version}: epoch {epoch} after {commits[name]} transactions")
+
+
+def plan(scene, copying, dice):
+    """[(progress, what happens)]"""
+    hows = [scene.kill_and_restart, scene.stop_and_restart, scene.kill_until_replaced, scene.kill_and_restart]
+    bounces = [(RECORDS * (i + 1) // (len(hows) + 1), lambda how=how: scene.bounce(how, dice)) for i, how in enumerate(hows)]
+    kills = [(dice.randrange(RECORDS // 50, RECORDS * 9 // 10), copying.kill_one) for _ in range(KILLS)]
+    return sorted(bounces + kills, key=lambda event: event[0])
+
+
+def copy_all(scene, version, protocol, dice):
+    """The copying, which is over when all records were read."""
+    reader = [*java("transactions", version, "Reader"), scene.bootstrap, "to", str(RECORDS)]
+    copying, onlooker = Copying(scene, version, protocol, dice), scene.run(reader)
+    events = plan(scene, copying, dice)
+    source = Source(scene.bootstrap)
+    copying.start_all()
+    deadline = time.monotonic() + LONG_PATIENCE_S
+    while onlooker.open:
+        next_at = events[0][0] if events else RECORDS
+        source.write(next_at)
+        with scene.news:
+            changed = scene.news.wait_for(lambda: not onlooker.open or events and len(onlooker.lines) >= next_at
+                                          or not all(copier.open for copier in copying.copiers), max(0, deadline - time.monotonic()))
+        require(changed, f"{len(onlooker.lines)} of {RECORDS} were read within {LONG_PATIENCE_S} s; "
+                f"{[copier.lines[-3:] for copier in copying.copiers]}")
+        copying.restart_ended()
+        if events and len(onlooker.lines) >= next_at:
+            events.pop(0)[1]()
+    copying.finish()
+    require(onlooker.process.wait(PATIENCE_S) == 0, f"the reader failed:\n{onlooker.last_words()}")
+    return copying, onlooker.lines
+
+
+def run(version, brokers, protocol, wanted):
+    dice = transaction_scene.chance()
+    scene = Scene(brokers)
+    with scene.explained():
+        scene.create_topics(["from", "to"], PARTITIONS)
+        copying, seen = copy_all(scene, version, protocol, dice)
+        check_copies("the reader that looked on", by_partition(seen))
+        scene.require_no_open_transactions()
+        check_copies("librdkafka afterwards", read(scene.bootstrap, "to", PARTITIONS))
+        again = scene.run([*java("transactions", version, "Reader"), scene.bootstrap, "to", str(RECORDS)])
+        require(again.process.wait(PATIENCE_S) == 0, f"the reader failed:\n{again.last_words()}")
+        again.listeners[0].join(PATIENCE_S)
+        check_copies("Java afterwards", by_partition(again.lines))
+        check_offsets(scene.bootstrap)
+        check_version(scene, copying, wanted)
+        for broker in scene.brokers:
+            require(broker.terminate() == 0, f"{broker.name} did not stop cleanly")
+    return (f"{RECORDS} records once and in order in {len(copying.told('committed'))} whole transactions of version {wanted}, "
+            f"{protocol} group; {KILLS} copiers and 3 brokers killed, 1 stopped; aborted {len(copying.told('aborted'))}, "
+            f"gave up {len(copying.told('error'))}")
+
+
+class Check:
+    """A row in the table of checks."""
+
+    def __init__(self, version, brokers, protocol, wanted):
+        self.version, self.brokers, self.protocol, self.wanted = version, brokers, protocol, wanted
+        self.name = f"transactions-java-{version}-{'one' if brokers == 1 else 'cluster'}-{protocol}"
+
+    def missing(self):
+        return needs(self.brokers)
+
+    def run(self):
+        return run(self.version, self.brokers, self.protocol, self.wanted)
+
+
+CHECKS = [Check("4.4.0", 1, "classic", 2), Check("4.4.0", 3, "classic", 2), Check("4.4.0", 3, "consumer", 2), Check("3.9.1", 1, "classic", 1)]
