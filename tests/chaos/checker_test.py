@@ -62,6 +62,20 @@ class CheckerTest(unittest.TestCase):
         self.history.acks.append(Ack(PARTITION, -1, "q:2"))
         self.found("lost")
 
+    def test_a_producer_concludes_that_its_first_record_is_there(self):
+        """Its second one was taken by the next leader, which has never heard of the producer."""
+        self.history.acks.append(Ack(PARTITION, -1, "q:2"))
+        self.history.batches[PARTITION][4] = Batch(5, 5, 7, 0, 1)
+        self.history.excuses = [(1.0, 2.0)]
+        self.found()
+        self.history.batches[PARTITION][4] = Batch(5, 5, 7, 0, 2)
+        self.found("lost", "sequence")
+
+    def test_a_producer_concludes_that_its_first_record_is_there_without_a_fault(self):
+        self.history.acks.append(Ack(PARTITION, -1, "q:2"))
+        self.history.batches[PARTITION][4] = Batch(5, 5, 7, 0, 1)
+        self.found("lost", "sequence")
+
     def test_an_acknowledged_record_is_lost_and_another_is_in_its_place(self):
         self.history.acks.append(Ack(PARTITION, 5, "q:2"))
         self.found("lost", "conflict")
