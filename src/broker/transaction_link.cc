@@ -76,8 +76,10 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordi
       response->transactions.front().error_codes.size() != request.partitions.size()) {
     co_return failure(ErrorCode::network_exception, "broker {} has answered for other partitions", coordinator);
   }
-  co_return AddPartitionsAnswer{.partitions = response->transactions.front().error_codes,
-                                .number = TransactionNumber(response->transactions.front().transaction_number)};
+  const auto& joined = response->transactions.front();
+  co_return AddPartitionsAnswer{.partitions = joined.error_codes,
+                                .number = TransactionNumber(joined.transaction_number),
+                                .coordinator_epoch = joined.coordinator_epoch};
 }
 
 }  // namespace naru

@@ -52,6 +52,7 @@ class TransactionLinkTest : public testing::Test {
     kafka::NaruAddPartitionsToTxnResponse response;
     auto& transaction = response.transactions.emplace_back();
     transaction.transaction_number = number;
+    transaction.coordinator_epoch = 5;
     transaction.error_codes = codes;
     return response;
   }
@@ -107,6 +108,7 @@ TEST_F(TransactionLinkTest, TheCoordinatorElsewhereIsAskedAboutAllPartitionsAtOn
   const auto answer = join();
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->number, TransactionNumber(1000));
+  EXPECT_EQ(answer->coordinator_epoch, 5);
   EXPECT_EQ(answer->partitions, (std::vector{ErrorCode::none, ErrorCode::transaction_abortable, ErrorCode::none}));
   EXPECT_EQ(asked_, 1);
 }

@@ -194,6 +194,7 @@ struct TransactionalCommit {
   ProducerIdentity producer;
   uint64_t guard = 0;  // of the verification that the coordinator has answered well
   TransactionNumber transaction_number = kNoTransactionNumber;  // what it has said; -1: it was not asked
+  int32_t coordinator_epoch = -1;                               // of who has said so; -1: unknown
   uint64_t connection = 0;  // rises with each accepted connection; 0: not from a connection
 };
 

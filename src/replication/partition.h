@@ -463,6 +463,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<VerificationGuard> begin_verification_inside(const BatchHeader& header);
   AppendTerms terms_of(const AppendRequest& request) const;
   SequenceCheck check_producer(const AppendRequest& request) const;
+  bool is_outdated(const ProducerIdentity& producer, const TransactionVerdict& verdict) const;
   void note_transactional(const AppendRequest& request);
   Result<MarkerAction> check_marker_inside(const MarkerRequest& request) const;
   bool is_late(const MarkerRequest& request) const;

@@ -39,7 +39,7 @@ Result<VerificationGuard> Partition::begin_verification_inside(const BatchHeader
 
 AppendTerms Partition::terms_of(const AppendRequest& request) const {
   if (!request.verified) return {.may_open = request.by_coordinator};
-  return {.may_open = guards_.holds(producer_of(request.validated.header), *request.verified),
+  return {.may_open = guards_.holds(producer_of(request.validated.header), request.verified->guard),
           .begins_at_zero = request.verified->implicit};
 }
 
@@ -50,6 +50,13 @@ SequenceCheck Partition::check_producer(const AppendRequest& request) const {
   if (!check.refused.ok() || check.duplicate) return check;
   const ProducerIdentity producer = producer_of(header);
   const Producer* known = log_->producers().find(producer.id);
+  if (request.verified && is_outdated(producer, *request.verified)) {
+    // A retriable code that leads to no other leader: the next question may find the coordinator of now.
+    check.refused =
+        error(ErrorCode::not_enough_replicas,
+              "the transaction of producer {} was confirmed by a coordinator that was replaced", producer.id);
+    return check;
+  }
   const bool may_begin_anywhere = known == nullptr || (known->epoch == producer.epoch && known->batch_count == 0);
   if (request.connection != 0 && guards_.comes_late(producer, request.connection)) {
     // The client has given up that connection, and with it the batch, perhaps together with its transaction.
@@ -61,6 +68,15 @@ SequenceCheck Partition::check_producer(const AppendRequest& request) const {
                           header.base_sequence);
   }
   return check;
+}
+
+// Whoever has said so did not know how the transaction has ended here. The batch opens another one, or nothing at all.
+bool Partition::is_outdated(const ProducerIdentity& producer, const TransactionVerdict& verdict) const {
+  if (log_->producers().in_transaction(producer)) return false;
+  const Producer* known = log_->producers().find(producer.id);
+  const bool was_replaced =
+      known != nullptr && verdict.coordinator_epoch >= 0 && verdict.coordinator_epoch < known->coordinator_epoch;
+  return was_replaced || guards_.has_ended(producer.id, verdict.number);
 }
 
 void Partition::note_transactional(const AppendRequest& request) {

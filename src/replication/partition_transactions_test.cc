@@ -316,9 +316,25 @@ TEST_F(TransactionsInPartition, AVerdictAboutATransactionThatHasEndedOpensNothin
   open();
   ASSERT_EQ(verify_and_send({.sequence = 0}, 100).code(), ErrorCode::none);
   ASSERT_EQ(mark({.number = 100}).code(), ErrorCode::none);
-  EXPECT_EQ(verify_and_send({.sequence = 1}, 100).code(), ErrorCode::invalid_txn_state)
-      << "by a coordinator that does not know that it was replaced";
+  EXPECT_EQ(verify_and_send({.sequence = 1}, 100).code(), ErrorCode::not_enough_replicas)
+      << "by a coordinator that does not know that it was replaced; the one of now may confirm it";
+  EXPECT_EQ(stable(), end());
   EXPECT_EQ(verify_and_send({.sequence = 1}, 101).code(), ErrorCode::none);
+}
+
+TEST_F(TransactionsInPartition, AVerdictOfAFormerCoordinatorOpensNothingAlsoInTheNextReign) {
+  open();
+  ASSERT_EQ(verify_and_send({.sequence = 0}, 100).code(), ErrorCode::none);
+  ASSERT_EQ(mark({.coordinator_epoch = 4, .number = 100}).code(), ErrorCode::none);
+  PartitionAssignment next = leads_alone(BrokerId(1), LeaderEpoch(1));
+  next.partition_epoch = 1;
+  partition->assign(next);
+  Transactional late{.sequence = 1};
+  late.verified = {.guard = *begin(late), .number = TransactionNumber(100), .coordinator_epoch = 3};
+  EXPECT_EQ(send(late).code(), ErrorCode::not_enough_replicas);
+  EXPECT_EQ(stable(), end());
+  late.verified->coordinator_epoch = 4;
+  EXPECT_EQ(send(late).code(), ErrorCode::none);
 }
 
 TEST_F(TransactionsInPartition, AMarkerWithNothingToEndIsAppendedOncePerReign) {

@@ -49,10 +49,9 @@ VerificationGuard TransactionGuards::begin(const ProducerIdentity& producer, int
   return entry.guard;
 }
 
-bool TransactionGuards::holds(const ProducerIdentity& producer, const TransactionVerdict& verdict) const {
+bool TransactionGuards::holds(const ProducerIdentity& producer, VerificationGuard guard) const {
   const Entry* entry = find(producer.id);
-  return verdict.guard != 0 && entry != nullptr && entry->guard == verdict.guard &&
-         entry->guarded_epoch == producer.epoch && !has_ended(producer.id, verdict.number);
+  return guard != 0 && entry != nullptr && entry->guard == guard && entry->guarded_epoch == producer.epoch;
 }
 
 bool TransactionGuards::comes_too_early(const ProducerIdentity& producer, int32_t base_sequence) const {

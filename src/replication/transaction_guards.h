@@ -30,7 +30,8 @@ using VerificationGuard = uint64_t;
 struct TransactionVerdict {
   VerificationGuard guard = 0;
   TransactionNumber number = kNoTransactionNumber;
-  bool implicit = false;  // version 2: the coordinator has added the partition to the transaction
+  int32_t coordinator_epoch = -1;  // of who has said so; -1: unknown
+  bool implicit = false;           // version 2: the coordinator has added the partition to the transaction
 };
 
 // Thread: the partition's strand.
@@ -43,9 +44,8 @@ class TransactionGuards {
   // A producer is about to be asked about, for a batch that begins with this sequence (-1: of a coordinator). Several
   // questions about one producer epoch share a guard.
   VerificationGuard begin(const ProducerIdentity& producer, int32_t base_sequence);
-  // Whether a batch of this producer may open the transaction of the verdict: its guard holds, and no later marker than
-  // that of the transaction before was seen.
-  bool holds(const ProducerIdentity& producer, const TransactionVerdict& verdict) const;
+  // Whether the guard still holds for a batch of this producer.
+  bool holds(const ProducerIdentity& producer, VerificationGuard guard) const;
   // Whether a batch with an earlier sequence was asked about under the guard, and has to come first.
   bool comes_too_early(const ProducerIdentity& producer, int32_t base_sequence) const;
   // A batch that was verified has opened a transaction: the guard has done its duty.

@@ -15,20 +15,20 @@ TEST(TransactionGuards, AGuardHoldsForItsProducerAndEpochUntilAMarker) {
   TransactionGuards guards;
   const VerificationGuard guard = guards.begin(kFirst, 0);
   EXPECT_NE(guard, 0u);
-  EXPECT_TRUE(guards.holds(kFirst, {.guard = guard}));
-  EXPECT_FALSE(guards.holds(kNextEpoch, {.guard = guard}));
-  EXPECT_FALSE(guards.holds(kOther, {.guard = guard}));
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = 0}));
+  EXPECT_TRUE(guards.holds(kFirst, guard));
+  EXPECT_FALSE(guards.holds(kNextEpoch, guard));
+  EXPECT_FALSE(guards.holds(kOther, guard));
+  EXPECT_FALSE(guards.holds(kFirst, 0));
   EXPECT_EQ(guards.begin(kFirst, 1), guard) << "questions about one epoch share it";
   guards.ended(kFirst.id, kNoTransactionNumber);
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard}));
+  EXPECT_FALSE(guards.holds(kFirst, guard));
   const VerificationGuard next = guards.begin(kFirst, 0);
   EXPECT_NE(next, guard);
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard})) << "what was asked before the marker stays void";
+  EXPECT_FALSE(guards.holds(kFirst, guard)) << "what was asked before the marker stays void";
   guards.begin(kNextEpoch, 0);
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = next}));
+  EXPECT_FALSE(guards.holds(kFirst, next));
   guards.clear();
-  EXPECT_FALSE(guards.holds(kNextEpoch, {.guard = next + 1})) << "another reign";
+  EXPECT_FALSE(guards.holds(kNextEpoch, next + 1)) << "another reign";
 }
 
 TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
@@ -36,7 +36,7 @@ TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
   const VerificationGuard guard = guards.begin(kFirst, 0);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
   guards.opened(kFirst, TransactionNumber(11));
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard}));
+  EXPECT_FALSE(guards.holds(kFirst, guard));
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
   guards.ended(kFirst.id, kNoTransactionNumber);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
@@ -51,24 +51,16 @@ TEST(TransactionGuards, AMarkerThatComesAgainTouchesNothing) {
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(12)));
   EXPECT_FALSE(guards.has_ended(kFirst.id, kNoTransactionNumber));
   EXPECT_FALSE(guards.has_ended(kOther.id, TransactionNumber(11)));
-  const TransactionVerdict next{.guard = guards.begin(kFirst, 0), .number = TransactionNumber(12)};
+  const VerificationGuard next = guards.begin(kFirst, 0);
   guards.ended(kFirst.id, TransactionNumber(11));
   EXPECT_TRUE(guards.holds(kFirst, next));
-  guards.opened(kFirst, next.number);
+  guards.opened(kFirst, TransactionNumber(12));
   guards.ended(kFirst.id, TransactionNumber(11));
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(12));
   guards.ended(kFirst.id, TransactionNumber(12));
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
   guards.clear();
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11))) << "another reign";
-}
-
-TEST(TransactionGuards, AVerdictAboutATransactionThatHasEndedDoesNotHold) {
-  TransactionGuards guards;
-  guards.ended(kFirst.id, TransactionNumber(11));
-  const VerificationGuard guard = guards.begin(kFirst, 0);
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = guard, .number = TransactionNumber(11)}));
-  EXPECT_TRUE(guards.holds(kFirst, {.guard = guard, .number = TransactionNumber(12)}));
 }
 
 TEST(TransactionGuards, TheEarliestBatchThatWasAskedAboutComesFirst) {
@@ -106,7 +98,7 @@ TEST(TransactionGuards, TheirNumberIsBounded) {
     guards.begin({.id = ProducerId(1000 + static_cast<int64_t>(i)), .epoch = ProducerEpoch(0)}, 0);
   }
   EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
-  EXPECT_FALSE(guards.holds(kFirst, {.guard = first})) << "it has to be asked for again";
+  EXPECT_FALSE(guards.holds(kFirst, first)) << "it has to be asked for again";
 }
 
 TEST(TransactionGuards, WhoHasAnOpenTransactionIsForgottenLast) {

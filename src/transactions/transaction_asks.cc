@@ -111,7 +111,7 @@ void TransactionCoordinator::add_partitions(AddPartitions request, Reply<AddPart
   }
   if (request.mode == AddPartitions::Mode::verify_only) {
     if (error != ErrorCode::none) return answer_all(error);
-    AddPartitionsAnswer answer{.number = stored->number()};
+    AddPartitionsAnswer answer{.number = stored->number(), .coordinator_epoch = reign_.leader_epoch.value()};
     for (const TopicPartitionName& each : request.partitions) {
       const bool is_in = stored->partitions.contains(each);
       answer.partitions.push_back(is_in ? ErrorCode::none : ErrorCode::transaction_abortable);
@@ -122,7 +122,10 @@ void TransactionCoordinator::add_partitions(AddPartitions request, Reply<AddPart
   if (error != ErrorCode::none) return park(AddAsk{std::move(request), std::move(reply)}, time, outcome);
   AddPartitionsAnswer answer = to_all(request, add_all(request, *stored, time, outcome));
   stored = find(request.transactional_id);
-  if (stored->state == TransactionState::ongoing) answer.number = stored->number();
+  if (stored->state == TransactionState::ongoing) {
+    answer.number = stored->number();
+    answer.coordinator_epoch = reign_.leader_epoch.value();
+  }
   outcome.answer(std::move(reply), std::move(answer));
 }
 

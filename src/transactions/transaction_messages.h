@@ -84,6 +84,7 @@ struct AddPartitions {
 struct AddPartitionsAnswer {
   std::vector<ErrorCode> partitions;                // in the order of the request
   TransactionNumber number = kNoTransactionNumber;  // of the transaction that those without an error are in
+  int32_t coordinator_epoch = -1;                   // of who says so; with a number
   bool is_late = false;
 };
 

@@ -40,6 +40,7 @@ Task<Response> handle_naru_add_partitions_to_txn(const BrokerServices& services,
     auto& joined = response.transactions.emplace_back();
     if (answer) {
       joined.transaction_number = answer->number.value();
+      joined.coordinator_epoch = answer->coordinator_epoch;
       joined.error_codes = answer->partitions;
     } else {
       joined.error_codes.assign(count, answer.error().code());

@@ -207,8 +207,11 @@ Task<void> verify_transactions(const BrokerServices& services, const RequestCont
       ErrorCode answer = joined ? joined->partitions[static_cast<size_t>(one - from)] : ErrorCode::none;
       if (is_planted(Canary::unverified_batches)) answer = ErrorCode::none;
       slot.unverified = joined ? as_produce_error(context.version, answer) : not_answered(joined.error());
-      if (slot.unverified.ok())
-        slot.verified = TransactionVerdict{.guard = one->guard, .number = joined->number, .implicit = joins};
+      if (!slot.unverified.ok()) continue;
+      slot.verified = TransactionVerdict{.guard = one->guard,
+                                         .number = joined->number,
+                                         .coordinator_epoch = joined->coordinator_epoch,
+                                         .implicit = joins};
     }
     from = to;
   }

@@ -86,6 +86,7 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
                                                .mode = mode});
   if (!joined) co_return as_commit_error(context.version, ErrorCode::coordinator_not_available);
   commit.transaction_number = joined->number;
+  commit.coordinator_epoch = joined->coordinator_epoch;
   co_return as_commit_error(context.version, joined->partitions.front());
 }
 
@@ -102,7 +103,7 @@ Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const Reque
           groups.commit_in_transaction(commit, std::move(reply), time, outcome);
         });
     if (!answer) co_return refuse(answer.error().code());
-    // The end of an earlier one is not there yet.
+    // The end of an earlier one is not there yet, or was not known to who has confirmed this one.
     std::ranges::replace(answer->entries, ErrorCode::concurrent_transactions,
                          as_commit_error(context.version, ErrorCode::concurrent_transactions));
     // A marker has made the answer of the coordinator void: of an earlier transaction, if this one is open.

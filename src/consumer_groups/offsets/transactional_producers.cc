@@ -88,8 +88,12 @@ ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& reques
     if (is_late) return ErrorCode::invalid_txn_state;
     if (known->open) return is_same ? ErrorCode::none : ErrorCode::concurrent_transactions;
   }
+  if (!guard_holds(request.guard, known)) return ErrorCode::invalid_txn_state;
+  // Whoever has confirmed it was replaced, and did not know how it has ended; the one of now may confirm another one.
+  const bool was_replaced =
+      known != nullptr && request.coordinator_epoch >= 0 && request.coordinator_epoch < known->coordinator_epoch;
   const bool is_over = known != nullptr && known->has_ended(request.transaction_number);
-  return guard_holds(request.guard, known) && !is_over ? ErrorCode::none : ErrorCode::invalid_txn_state;
+  return was_replaced || is_over ? ErrorCode::concurrent_transactions : ErrorCode::none;
 }
 
 void TransactionalProducers::note_connection(const ProducerIdentity& producer, uint64_t connection) {

@@ -144,8 +144,13 @@ TEST(TransactionalProducers, AMarkerMakesGuardsVoidUnlessItComesAgain) {
   const uint64_t guard = producers.begin_verification(in_epoch(3)).guard;
   producers.apply_marker(in_epoch(3), by_coordinator(2), TransactionNumber(1000));
   EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1001)), ErrorCode::none);
-  EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1000)), ErrorCode::invalid_txn_state)
+  EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1000)), ErrorCode::concurrent_transactions)
       << "who confirmed it did not know that it has ended";
+  TransactionalCommit by_former = commit_in(3, guard, 0, 1001);
+  by_former.coordinator_epoch = 1;
+  EXPECT_EQ(producers.check_commit(by_former), ErrorCode::concurrent_transactions);
+  by_former.coordinator_epoch = 2;
+  EXPECT_EQ(producers.check_commit(by_former), ErrorCode::none);
   producers.apply_marker(in_epoch(3), by_coordinator(2), TransactionNumber(1001));
   EXPECT_EQ(producers.check_commit(commit_in(3, guard, 0, 1002)), ErrorCode::invalid_txn_state);
 }
