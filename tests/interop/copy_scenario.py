@@ -159,6 +159,8 @@ def copy_all(scene, version, protocol, dice):
         if events and len(onlooker.lines) >= next_at:
             events.pop(0)[1]()
     copying.finish()
+    for reason, times in collections.Counter(copying.told("aborted") + copying.told("error")).items():
+        print(f"    {times} × {reason}", flush=True)
     require(onlooker.process.wait(PATIENCE_S) == 0, f"the reader failed:\n{onlooker.last_words()}")
     return copying, onlooker.lines
 
@@ -178,8 +180,7 @@ def run(version, brokers, protocol, wanted):
         check_copies("Java afterwards", by_partition(again.lines))
         check_offsets(scene.bootstrap)
         check_version(scene, copying, wanted)
-        for broker in scene.brokers:
-            require(broker.terminate() == 0, f"{broker.name} did not stop cleanly")
+        scene.stop_all()
     return (f"{RECORDS} records once and in order in {len(copying.told('committed'))} whole transactions of version {wanted}, "
             f"{protocol} group; {KILLS} copiers and 3 brokers killed, 1 stopped; aborted {len(copying.told('aborted'))}, "
             f"gave up {len(copying.told('error'))}")

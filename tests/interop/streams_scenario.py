@@ -165,8 +165,7 @@ def run(version, brokers):
             values = read(scene.bootstrap, topic, PARTITIONS)
             check_counts(f"librdkafka, {topic}, afterwards", [value for part in values.values() for value in part], counts[topic])
         check_internal_topics(scene.bootstrap)
-        for broker in scene.brokers:
-            require(broker.terminate() == 0, f"{broker.name} did not stop cleanly")
+        scene.stop_all()
     return (f"{LINES * WORDS_PER_LINE} words through two repartitions, each counted once and in order; 3 instances and 2 brokers killed, "
             f"1 of each stopped; {len(instances.replaced())} threads replaced")
 

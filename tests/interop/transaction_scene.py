@@ -195,6 +195,13 @@ class Scene:
         broker.start()
         require(reason is None, reason)
 
+    def stop_all(self):
+        for broker in self.brokers:
+            if sentence := broker.ended_by_itself():
+                raise RuntimeError(sentence)
+            code = broker.terminate()
+            require(code == 0, f"{broker.name} did not stop cleanly, but with {code}")
+
     def bounce(self, how, dice):
         """One of the brokers, when all are well."""
         self.wait_whole()

@@ -35,6 +35,8 @@ public class Client {
   /** So long that a record which does not end the wait of a fetch is missed. */
   private static final int LONG_WAIT_MS = 40000;
   private static final int SHORT_WAIT_MS = 100;
+  /** The first send() waits for metadata, and from 4.0 on, where the client forgets it with the broker, also one after a restart. */
+  private static final String FIRST_SEND_MS = "300000";
   private static final int FOLLOWED_PARTITIONS = 4;
   private static final int FOLLOW_WINDOW = 100;
 
@@ -111,7 +113,7 @@ public class Client {
   private void produce(String codec, int count) throws Exception {
     Acknowledged acknowledged = new Acknowledged();
     Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.idempotence", "false", "compression.type",
-        codec, "linger.ms", "20", "acks", "all", "max.in.flight.requests.per.connection", "1");
+        codec, "linger.ms", "20", "acks", "all", "max.in.flight.requests.per.connection", "1", "max.block.ms", FIRST_SEND_MS);
     try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
       for (int i = 0; i < count; i++) {
         var record = new ProducerRecord<>(topic, 0, FIRST_TIMESTAMP + i, "key " + i, codec + " " + i);
@@ -236,9 +238,8 @@ public class Client {
 
   private void idempotent(int count) throws Exception {
     Acknowledged acknowledged = new Acknowledged();
-    // The first send() waits for metadata, and from 4.0 on, where the client forgets it with the broker, also one after a restart.
     Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "enable.idempotence", "true", "acks", "all",
-        "max.in.flight.requests.per.connection", "5", "delivery.timeout.ms", "120000", "max.block.ms", "300000",
+        "max.in.flight.requests.per.connection", "5", "delivery.timeout.ms", "120000", "max.block.ms", FIRST_SEND_MS,
         "reconnect.backoff.max.ms", "500");
     try (var producer = new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
       for (int i = 0; i < count; i++) {
