@@ -64,7 +64,7 @@ def check_counts(who, values, counts):
         seen[name] += 1
         require(int(count) == seen[name], f"{who}: {name} is {count} where {seen[name]} belongs")
     wrong = {name: (seen[name], count) for name, count in counts.items() if seen[name] != count}
-    require(seen == counts, f"{who}: (counted, there): {dict(list(wrong.items())[:5])}; never there: {sorted(seen - counts)[:5]}")
+    require(seen == counts, f"{who}: (counted, there): {dict(list(wrong.items())[:5])}; never there: {sorted(set(seen) - set(counts))[:5]}")
 
 
 class Instances:
