@@ -20,7 +20,7 @@ from confluent_test import create_topic  # noqa: E402
 from cluster import view_of  # noqa: E402
 from kafka_messages import Connection  # noqa: E402
 from machines import Loopback  # noqa: E402
-from naru_process import PATIENCE_S, Broker  # noqa: E402
+from naru_process import PATIENCE_S, Broker, wait_until  # noqa: E402, wait_until
 import services  # noqa: E402
 
 COPIER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transaction_copier.py")
@@ -200,6 +200,28 @@ class OneBrokerTest(unittest.TestCase):
                 connection.send("AddPartitionsToTxn", 3, **added)
                 answers = [connection.receive() for _ in range(4)]
                 self.assertEqual((answers[0].error_code, answers[2].error_code), (0, 0), f"round {number}")
+
+    def test_offsets_of_a_transaction_that_took_too_long_are_refused_and_its_producer_goes_on(self):
+        create_topic(self.broker, "t")
+        with Connection(self.broker) as connection:
+            connection.call("FindCoordinator", 2, key="g", key_type=0)
+            self.end(connection, "slow", self.begin(connection, "slow"), committed=True)
+            who = connection.call("InitProducerId", 4, transactional_id="slow", transaction_timeout_ms=500)
+
+            def commit(version=5):
+                answer = connection.call("TxnOffsetCommit", version, transactional_id="slow", group_id="g", generation_id=-1, member_id="",
+                                         producer_id=who.producer_id, producer_epoch=who.producer_epoch,
+                                         topics=[{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1}]}])
+                return answer.topics[0].partitions[0].error_code
+
+            wait_until(lambda: commit() == 0, "offsets are taken", self.broker)
+            wait_until(lambda: connection.call("DescribeTransactions", 0, transactional_ids=["slow"]).transaction_states[0]
+                       .transaction_state == "CompleteAbort", "the transaction is aborted", self.broker)
+            self.assertEqual(commit(), 120, "TRANSACTION_ABORTABLE")
+            self.assertEqual(commit(3), 47, "INVALID_PRODUCER_EPOCH: the older version knows nothing else")
+            again = self.init(connection, "slow", producer_id=who.producer_id, producer_epoch=who.producer_epoch)
+            self.assertEqual(again.error_code, 0)
+            self.assertEqual(commit(), 47, "another one has taken over")
 
     def test_mistakes_have_kafkas_error_codes(self):
         create_topic(self.broker, "t")

@@ -64,6 +64,29 @@ void sort_out(const BrokerServices& services, const RequestContext& context,
   }
 }
 
+// What the coordinator says of the group in this transaction.
+Task<Result<AddPartitionsAnswer>> ask_coordinator(const BrokerServices& services,
+                                                  const kafka::TxnOffsetCommitRequest& request,
+                                                  AddPartitions::Mode mode) {
+  const auto partition = services.groups.partition_of(request.group_id);
+  if (!partition) co_return failure(ErrorCode::not_coordinator, "the groups are not served here");
+  co_return co_await services.transaction_link.join({.transactional_id = std::string(request.transactional_id),
+                                                     .producer = {request.producer_id, request.producer_epoch},
+                                                     .partitions = {{std::string(kOffsetsTopic), *partition}},
+                                                     .mode = mode});
+}
+
+// The group has seen a later epoch of the producer: of another one, which has fenced this one, or of the abort of a
+// transaction that took too long. After that, the producer may go on, but it has to be told so: for clients the
+// group's own word is the end.
+Task<ErrorCode> tell_slow_from_fenced(const BrokerServices& services, const RequestContext& context,
+                                      const kafka::TxnOffsetCommitRequest& request) {
+  if (context.version < kFirstTxnOffsetCommitWithAbortable) co_return ErrorCode::invalid_producer_epoch;
+  const auto verdict = co_await ask_coordinator(services, request, AddPartitions::Mode::verify_only);
+  const bool is_slow = verdict && verdict->partitions.front() == ErrorCode::transaction_abortable;
+  co_return is_slow ? ErrorCode::transaction_abortable : ErrorCode::invalid_producer_epoch;
+}
+
 // Whether the group is in the transaction; from version 5 on, it is from here on.
 Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& context,
                        const kafka::TxnOffsetCommitRequest& request, TransactionalCommit& commit) {
@@ -75,15 +98,10 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
   if (!begun) co_return begun.error().code();
   commit.guard = begun->guard;
   if (begun->error != ErrorCode::none || begun->guard == 0) co_return begun->error;
-  const auto partition = services.groups.partition_of(request.group_id);
-  if (!partition) co_return ErrorCode::not_coordinator;
   const auto mode =
       context.version >= kFirstVersionThatJoins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only;
-  const auto joined =
-      co_await services.transaction_link.join({.transactional_id = std::string(request.transactional_id),
-                                               .producer = commit.producer,
-                                               .partitions = {{std::string(kOffsetsTopic), *partition}},
-                                               .mode = mode});
+  const auto joined = co_await ask_coordinator(services, request, mode);
+  if (!joined && joined.error() == ErrorCode::not_coordinator) co_return ErrorCode::not_coordinator;
   if (!joined) co_return as_commit_error(context.version, ErrorCode::coordinator_not_available);
   commit.transaction_number = joined->number;
   commit.coordinator_epoch = joined->coordinator_epoch;
@@ -136,7 +154,11 @@ Task<Response> handle_txn_offset_commit(const BrokerServices& services, const Re
   if (waiting.empty()) co_return encode_reply(context, response);
 
   context.times.mark(RequestStage::handled, services.clock.now());
-  const CommitAnswer answer = co_await verify_and_commit(services, context, request, commit);
+  CommitAnswer answer = co_await verify_and_commit(services, context, request, commit);
+  if (answer.entries.front() == ErrorCode::invalid_producer_epoch) {
+    const ErrorCode why = co_await tell_slow_from_fenced(services, context, request);
+    std::ranges::replace(answer.entries, ErrorCode::invalid_producer_epoch, why);
+  }
   for (const auto& [topic, partition, entry] : waiting) {
     response.topics[topic].partitions[partition].error_code = answer.entries[entry];
   }
