@@ -68,6 +68,22 @@ def patient_producer(bootstrap, transactional_id):
             tell("fatal", now(), one_line(failure))
 
 
+class Deliveries:
+    """Which records of a transaction were acknowledged. After an abort, librdkafka 2.0 gives the sequence numbers of records that it has
+    dropped to the next ones. If they were stored after all, the broker takes the next ones for repetitions, and they are lost; with
+    Apache Kafka just as well. A new client has a new epoch."""
+
+    def __init__(self):
+        self.missing = 0
+
+    def produce(self, client, topic, value, partition):
+        self.missing += 1
+        client.produce(topic, value, partition=partition, on_delivery=self.delivered)
+
+    def delivered(self, error, _):
+        self.missing -= error is None
+
+
 class Writer:
     def __init__(self, name, transactional_id, bootstrap, partitions, rate):
         self.name, self.transactional_id, self.bootstrap, self.partitions, self.rate = name, transactional_id, bootstrap, partitions, rate
@@ -85,9 +101,10 @@ class Writer:
         writes = self.plan()
         tell("begun", now(), self.number, *(word for write in writes for word in write))
         self.client.begin_transaction()
+        self.deliveries = Deliveries()
         for partition, value in writes:
             topic, number = topic_and_number(partition)
-            self.client.produce(topic, value.encode(), partition=number)
+            self.deliveries.produce(self.client, topic, value.encode(), number)
         if self.chance.random() >= ABORTED:
             until_answered(self.client.commit_transaction)
             tell("committed", now(), self.number)
@@ -98,6 +115,9 @@ class Writer:
     def abort(self):
         until_answered(self.client.abort_transaction)
         tell("aborted", now(), self.number)
+        self.client.poll(0)
+        if self.deliveries.missing:
+            self.client = patient_producer(self.bootstrap, self.transactional_id)
 
     def write_or_recover(self):
         try:
@@ -153,9 +173,10 @@ class Copier:
 
     def write(self):
         self.client.begin_transaction()
+        self.deliveries = Deliveries()
         offsets = {}
         for message in self.batch:
-            self.client.produce(self.copy, message.value(), partition=message.partition())
+            self.deliveries.produce(self.client, self.copy, message.value(), message.partition())
             offsets[message.partition()] = message.offset() + 1
         until_answered(self.client.send_offsets_to_transaction,
                        [TopicPartition(self.source, partition, offset) for partition, offset in offsets.items()], self.membership)
@@ -166,6 +187,9 @@ class Copier:
     def drop(self, failure):
         until_answered(self.client.abort_transaction)
         tell("dropped", now(), one_line(failure))
+        self.client.poll(0)
+        if self.deliveries.missing:
+            self.client = patient_producer(self.bootstrap, self.transactional_id)
         first = {}
         for message in self.batch:
             first.setdefault(message.partition(), message.offset())
