@@ -74,14 +74,28 @@ class Deliveries:
     Apache Kafka just as well. A new client has a new epoch."""
 
     def __init__(self):
-        self.missing = 0
+        self.sent, self.acknowledged = 0, 0
 
     def produce(self, client, topic, value, partition):
-        self.missing += 1
+        self.sent += 1
         client.produce(topic, value, partition=partition, on_delivery=self.delivered)
 
     def delivered(self, error, _):
-        self.missing -= error is None
+        self.acknowledged += error is None
+
+
+def abort(client, deliveries):
+    """Whether the client can be used afterwards."""
+    try:
+        until_answered(client.abort_transaction)
+    except KafkaException as failure:
+        # While the markers of the transaction before are on their way, nothing can be added. librdkafka asks to end what was not begun,
+        # and takes the answer for fatal: its issue 4849.
+        if failure.args[0].code() != KafkaError.INVALID_TXN_STATE or deliveries.acknowledged:
+            raise
+        return False
+    client.poll(0)
+    return deliveries.acknowledged == deliveries.sent
 
 
 class Writer:
@@ -113,11 +127,9 @@ class Writer:
             self.abort()
 
     def abort(self):
-        until_answered(self.client.abort_transaction)
-        tell("aborted", now(), self.number)
-        self.client.poll(0)
-        if self.deliveries.missing:
+        if not abort(self.client, self.deliveries):
             self.client = patient_producer(self.bootstrap, self.transactional_id)
+        tell("aborted", now(), self.number)
 
     def write_or_recover(self):
         try:
@@ -185,11 +197,9 @@ class Copier:
         self.batch = []
 
     def drop(self, failure):
-        until_answered(self.client.abort_transaction)
-        tell("dropped", now(), one_line(failure))
-        self.client.poll(0)
-        if self.deliveries.missing:
+        if not abort(self.client, self.deliveries):
             self.client = patient_producer(self.bootstrap, self.transactional_id)
+        tell("dropped", now(), one_line(failure))
         first = {}
         for message in self.batch:
             first.setdefault(message.partition(), message.offset())
