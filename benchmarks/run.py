@@ -240,7 +240,7 @@ class Bench:
                     result.add(speeds[COMMIT_MS], speeds[0])
                 what = f"transactions (version {version}) of 100 ms over {partitions} partition{'s' if partitions > 1 else ''}"
                 rows.append(result.row(f"{what}, fsync acks, against none: throughput", 0.9 if partitions == 1 else None, at_least=True))
-                rows.append(absolute_row("the same: what sends nothing between two of them, p50", "ms", commits, None))
+                rows.append(absolute_row("the same: pause between two of them, p50", "ms", commits, None))
         return rows
 
     def transaction_load(self, version, partitions, commit_ms):

@@ -25,6 +25,8 @@ namespace {
 constexpr std::string_view kTransactionalId = "bench";
 constexpr int16_t kInitVersion = 4, kAddVersion = 3;
 constexpr int32_t kTransactionTimeoutMs = 60'000;
+// Clients put what they have for several partitions into one request, up to 1 MB.
+constexpr size_t kBatchesPerRequest = 10;
 
 // The requests of a version of transactions. From the second on, producing adds the partition.
 struct Versions {
@@ -35,50 +37,63 @@ struct Versions {
 constexpr Versions kVersion1{.produce = 9, .end = 3, .adds_partitions = true};
 constexpr Versions kVersion2{.produce = 12, .end = 5, .adds_partitions = false};
 
-// One request with one batch, sent again and again: only what differs is written anew.
+// One request with a batch for each of some partitions, sent again and again: only what differs is written anew.
 class ProduceAgain {
  public:
-  ProduceAgain(const TransactionLoad& load, bool transactional, int16_t version)
-      : batch_(make_batch(load.records, load.message_bytes)) {
-    if (transactional) {
-      const auto attributes = load_big_endian<int16_t>(&batch_[batch_field::kAttributes]);
-      store_big_endian<int16_t>(&batch_[batch_field::kAttributes], attributes | batch_attribute::kTransactional);
-    }
+  ProduceAgain(const TransactionLoad& load, size_t batches, bool transactional, int16_t version)
+      : batch_size_(make_batch(load.records, load.message_bytes).size()) {
+    const Bytes batch = [&] {
+      Bytes made = make_batch(load.records, load.message_bytes);
+      const auto attributes = load_big_endian<int16_t>(&made[batch_field::kAttributes]);
+      const int16_t added = transactional ? batch_attribute::kTransactional : int16_t{0};
+      store_big_endian<int16_t>(&made[batch_field::kAttributes], attributes | added);
+      return made;
+    }();
     kafka::ProduceRequest request;
     if (transactional) request.transactional_id = kTransactionalId;
     request.acks = -1;
     request.timeout_ms = 30'000;
     auto& topic = request.topic_data.emplace_back();
     topic.name = load.topic;
-    topic.partition_data.emplace_back().records = batch_;
+    for (size_t i = 0; i < batches; ++i) topic.partition_data.emplace_back().records = batch;
     frame_ = kafka::encode_request_frame(request, version, 0, "bench").bytes;
-    constexpr size_t kTagsBehind = 3;  // of the partition, the topic, the request: none
-    batch_at_ = frame_.size() - kTagsBehind - batch_.size();
-    if (!equal_bytes(batch(), batch_)) die("finding the batch in its request");
-    size_t length_bytes = 1;
-    for (size_t rest = (batch_.size() + 1) >> 7; rest > 0; rest >>= 7) ++length_bytes;
-    partition_at_ = batch_at_ - length_bytes - sizeof(int32_t);
+    find_batches(batches, batch);
   }
 
-  size_t batch_size() const { return batch_.size(); }
+  size_t batches() const { return batch_at_.size(); }
+  size_t batch_size() const { return batch_size_; }
 
-  void send(int socket, int32_t partition, ProducerIdentity producer, int32_t sequence) {
-    store_big_endian(&frame_[partition_at_], partition);
-    std::byte* at = &frame_[batch_at_];
+  void address(size_t which, int32_t partition, ProducerIdentity producer, int32_t sequence) {
+    std::byte* at = &frame_[batch_at_[which]];
+    store_big_endian(at - before_batch_, partition);
     store_big_endian(at + batch_field::kProducerId, producer.id.value());
     store_big_endian(at + batch_field::kProducerEpoch, producer.epoch.value());
     store_big_endian(at + batch_field::kBaseSequence, sequence);
-    seal_batch(batch());
-    write_all(socket, frame_.data(), frame_.size());
+    seal_batch(batch(which));
   }
+  void send(int socket) const { write_all(socket, frame_.data(), frame_.size()); }
 
  private:
-  MutableBytesView batch() { return MutableBytesView(frame_).subspan(batch_at_, batch_.size()); }
+  // A partition is its index, the length of its batch, the batch, and no tags. The topic and the request have none
+  // either.
+  void find_batches(size_t batches, BytesView expected) {
+    constexpr size_t kNoTags = 1;
+    size_t length_bytes = 1;
+    for (size_t rest = (batch_size_ + 1) >> 7; rest > 0; rest >>= 7) ++length_bytes;
+    before_batch_ = sizeof(int32_t) + length_bytes;
+    const size_t partition_size = before_batch_ + batch_size_ + kNoTags;
+    const size_t first = frame_.size() - 2 * kNoTags - batches * partition_size;
+    for (size_t i = 0; i < batches; ++i) batch_at_.push_back(first + i * partition_size + before_batch_);
+    for (size_t i = 0; i < batches; ++i) {
+      if (!equal_bytes(batch(i), expected)) die("finding the batches in their request");
+    }
+  }
+  MutableBytesView batch(size_t which) { return MutableBytesView(frame_).subspan(batch_at_[which], batch_size_); }
 
-  Bytes batch_;
+  const size_t batch_size_;
   Bytes frame_;
-  size_t batch_at_ = 0;
-  size_t partition_at_ = 0;
+  std::vector<size_t> batch_at_;
+  size_t before_batch_ = 0;  // from the partition's index to its batch
 };
 
 class TransactionRun {
@@ -87,8 +102,8 @@ class TransactionRun {
       : load_(load),
         versions_(load.version == 2 ? kVersion2 : kVersion1),
         socket_(connect_to(load.port)),
-        produce_(load, load.commit_ms > 0, versions_.produce),
-        sequences_(static_cast<size_t>(load.partitions), 0) {}
+        sequences_(static_cast<size_t>(load.partitions), 0),
+        produce_(load, std::min(sequences_.size(), kBatchesPerRequest), load.commit_ms > 0, versions_.produce) {}
 
   void run() {
     init();
@@ -128,7 +143,7 @@ class TransactionRun {
   void one_transaction() {
     const int64_t commit_at = now_ns() + int64_t{load_.commit_ms} * 1'000'000;
     if (versions_.adds_partitions) add_partitions();
-    send_until(commit_at, static_cast<size_t>(load_.partitions));
+    send_until(commit_at, (sequences_.size() + produce_.batches() - 1) / produce_.batches());
     const int64_t stopped = now_ns();
     take_answers(0);
     const int64_t flushed = now_ns();
@@ -141,9 +156,12 @@ class TransactionRun {
   void send_until(int64_t end, size_t least) {
     for (size_t count = 0; count < least || now_ns() < end; ++count) {
       take_answers(static_cast<size_t>(load_.in_flight) - 1);
-      const size_t partition = turn_++ % sequences_.size();
-      produce_.send(socket_, static_cast<int32_t>(partition), producer_, sequences_[partition]);
-      sequences_[partition] += static_cast<int32_t>(load_.records);
+      for (size_t i = 0; i < produce_.batches(); ++i) {
+        const size_t partition = turn_++ % sequences_.size();
+        produce_.address(i, static_cast<int32_t>(partition), producer_, sequences_[partition]);
+        sequences_[partition] += static_cast<int32_t>(load_.records);
+      }
+      produce_.send(socket_);
       ++sent_;
     }
   }
@@ -152,9 +170,10 @@ class TransactionRun {
   void take_answers(size_t left) {
     for (; sent_ - answered_ > left; ++answered_) {
       const auto answer = read_response<kafka::ProduceResponse>(socket_, versions_.produce);
-      const auto& stored = answer.responses.at(0).partition_responses.at(0);
-      if (stored.error_code != ErrorCode::none)
+      for (const auto& stored : answer.responses.at(0).partition_responses) {
+        if (stored.error_code == ErrorCode::none) continue;
         die_of(stored.error_message.value_or("a batch was refused"), stored.error_code);
+      }
     }
   }
 
@@ -201,7 +220,7 @@ class TransactionRun {
 
   void report(int64_t nanoseconds) {
     const double seconds = static_cast<double>(nanoseconds) / 1e9;
-    const double bytes = static_cast<double>(answered_) * static_cast<double>(produce_.batch_size());
+    const double bytes = static_cast<double>(answered_ * produce_.batches() * produce_.batch_size());
     std::printf(
         "{\"bytes_per_second\": %.0f, \"transactions\": %zu, \"add_p50_us\": %.1f, \"flush_p50_us\": %.1f, "
         "\"commit_p50_us\": %.1f, \"repeated_adds\": %zu}\n",
@@ -211,8 +230,8 @@ class TransactionRun {
   const TransactionLoad& load_;
   const Versions versions_;
   const int socket_;
-  ProduceAgain produce_;
   std::vector<int32_t> sequences_;  // of each partition, the next one
+  ProduceAgain produce_;
   ProducerIdentity producer_;
   size_t turn_ = 0, sent_ = 0, answered_ = 0, repeated_ = 0;
   std::vector<int64_t> adds_, flushes_, commits_;
