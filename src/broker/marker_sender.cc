@@ -13,7 +13,7 @@ namespace naru {
 namespace {
 
 // A leader answers within a second or so (marker_writer.cc).
-constexpr Duration kMarkersTimeout = 10s;
+constexpr Duration kMarkersTimeout = 3s;
 // Until a partition is looked at again whose leader did not take its marker: twice as long each time.
 constexpr Duration kFirstMarkerPause = 50ms;
 constexpr Duration kLongestMarkerPause = 1s;

@@ -111,7 +111,12 @@ SequenceCheck ProducerState::check(const BatchHeader& header, const AppendTerms&
     return result;
   }
   if (header.producer_epoch == known->epoch && header.base_sequence >= 0) {
-    if (const ProducerBatch* original = known->find(header.base_sequence, header.last_offset_delta)) {
+    const ProducerBatch* original = known->find(header.base_sequence, header.last_offset_delta);
+    // One of a transaction that has ended does not come again: whoever ends it knows its batches or has given them up.
+    // A client that has lost count of what it gave up sends something else under its number.
+    const bool has_ended =
+        original != nullptr && header.is_transactional() && original->base_offset < known->last_marker;
+    if (original != nullptr && !has_ended) {
       result.duplicate = *original;
       return result;
     }

@@ -113,12 +113,26 @@ TEST(ProducerTransactions, OpeningNeedsPermissionAndRepeatingDoesNot) {
   EXPECT_EQ(log.send({}, no), ErrorCode::invalid_txn_state);
   ASSERT_EQ(log.send({.epoch = 5}), ErrorCode::none);
   EXPECT_EQ(log.send({.epoch = 5, .sequence = 1}, no), ErrorCode::none) << "it is open";
+  EXPECT_EQ(log.send({.epoch = 5, .sequence = 1}, no), ErrorCode::none);
+  EXPECT_TRUE(log.was_duplicate);
   ASSERT_EQ(log.mark(1, 5), ErrorCode::none);
   EXPECT_EQ(log.send({.epoch = 5, .sequence = 2}, no), ErrorCode::invalid_txn_state);
   EXPECT_EQ(log.send({.epoch = 4, .sequence = 2}, no), ErrorCode::invalid_producer_epoch) << "the epoch comes first";
-  EXPECT_EQ(log.send({.epoch = 5, .sequence = 1}, no), ErrorCode::none);
-  EXPECT_TRUE(log.was_duplicate);
   EXPECT_EQ(log.send({.epoch = 5, .sequence = 7}, no), ErrorCode::invalid_txn_state) << "before the sequence";
+}
+
+// A client that has aborted what was on its way, and counts on from what was acknowledged to it, would be told that a
+// new record is there which is not.
+TEST(ProducerTransactions, WhatComesAgainAfterItsTransactionHasEndedIsNoRepeat) {
+  TransactionLog log;
+  ASSERT_EQ(log.send({.sequence = 0}), ErrorCode::none);
+  ASSERT_EQ(log.mark(1, 0, 1, 0, TransactionResult::abort), ErrorCode::none);
+  EXPECT_EQ(log.send({.sequence = 0}), ErrorCode::out_of_order_sequence_number);
+  EXPECT_EQ(log.send({.sequence = 0}, {.may_open = false}), ErrorCode::invalid_txn_state);
+  ASSERT_EQ(log.send({.sequence = 1}), ErrorCode::none) << "the next transaction";
+  EXPECT_EQ(log.send({.sequence = 0}), ErrorCode::out_of_order_sequence_number);
+  EXPECT_EQ(log.send({.sequence = 1}), ErrorCode::none);
+  EXPECT_TRUE(log.was_duplicate);
 }
 
 TEST(ProducerTransactions, AMarkerFencesOlderEpochs) {
@@ -146,11 +160,11 @@ TEST(ProducerTransactions, SequencesWrapInsideOfATransaction) {
   ASSERT_EQ(log.send({.sequence = kLastSequence - 2, .records = 2}), ErrorCode::none);
   ASSERT_EQ(log.mark(1, 0), ErrorCode::none);
   ASSERT_EQ(log.send({.sequence = kLastSequence, .records = 3}), ErrorCode::none);
+  EXPECT_EQ(log.send({.sequence = kLastSequence, .records = 3}), ErrorCode::none);
+  EXPECT_TRUE(log.was_duplicate) << "across the wrap";
   ASSERT_EQ(log.mark(1, 0), ErrorCode::none);
   EXPECT_EQ(log.send({.sequence = 1}), ErrorCode::out_of_order_sequence_number);
   EXPECT_EQ(log.send({.sequence = 2}), ErrorCode::none);
-  EXPECT_EQ(log.send({.sequence = kLastSequence, .records = 3}), ErrorCode::none);
-  EXPECT_TRUE(log.was_duplicate) << "across the wrap and the end of its transaction";
 }
 
 struct MarkerCase {

@@ -125,7 +125,9 @@ void Partition::append_marker_inside(const MarkerRequest& request, const std::sh
   const ValidatedBatch validated{.header = *header,
                                  .timestamp = {TimestampType::create_time, header->max_timestamp},
                                  .uncompressed_size = batch.size() - kBatchHeaderSize};
-  if (store(batch, validated, Acks::all_in_sync, group, slot)) guards_.ended(request.producer.id, request.number);
+  if (store(batch, validated, Acks::all_in_sync, group, slot)) {
+    guards_.ended(request.producer, request.number, request.transaction_version);
+  }
 }
 
 void Partition::check_marker(const MarkerRequest& request, std::shared_ptr<AppendGroup> group, size_t slot) {

@@ -66,10 +66,10 @@ void TransactionGuards::opened(const ProducerIdentity& producer, TransactionNumb
   entry.number = number;
 }
 
-void TransactionGuards::ended(ProducerId producer, TransactionNumber number) {
-  if (has_ended(producer, number)) return;
-  Entry& entry = touch(producer);
-  entry.guard = 0;
+void TransactionGuards::ended(const ProducerIdentity& marker, TransactionNumber number, int16_t transaction_version) {
+  if (has_ended(marker.id, number)) return;
+  Entry& entry = touch(marker.id);
+  if (transaction_version < 2 || entry.guarded_epoch != marker.epoch) entry.guard = 0;
   entry.ended = std::max(entry.ended, number);
   entry.number = kNoTransactionNumber;
 }

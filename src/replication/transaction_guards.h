@@ -51,7 +51,9 @@ class TransactionGuards {
   // A batch that was verified has opened a transaction: the guard has done its duty.
   void opened(const ProducerIdentity& producer, TransactionNumber number);
   // A marker of the producer was appended. Guards are void, unless the marker has come before.
-  void ended(ProducerId producer, TransactionNumber number);
+  // With version 2 the marker carries the epoch of the next transaction, whose first batch may have been asked about
+  // already: that guard stays.
+  void ended(const ProducerIdentity& marker, TransactionNumber number, int16_t transaction_version);
   // Whether this reign has appended the marker of this transaction, or of a later one.
   bool has_ended(ProducerId producer, TransactionNumber number) const;
   // The number of the open transaction; kNoTransactionNumber: not known.

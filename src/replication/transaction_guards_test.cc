@@ -20,7 +20,7 @@ TEST(TransactionGuards, AGuardHoldsForItsProducerAndEpochUntilAMarker) {
   EXPECT_FALSE(guards.holds(kOther, guard));
   EXPECT_FALSE(guards.holds(kFirst, 0));
   EXPECT_EQ(guards.begin(kFirst, 1), guard) << "questions about one epoch share it";
-  guards.ended(kFirst.id, kNoTransactionNumber);
+  guards.ended(kFirst, kNoTransactionNumber, 1);
   EXPECT_FALSE(guards.holds(kFirst, guard));
   const VerificationGuard next = guards.begin(kFirst, 0);
   EXPECT_NE(next, guard);
@@ -31,6 +31,16 @@ TEST(TransactionGuards, AGuardHoldsForItsProducerAndEpochUntilAMarker) {
   EXPECT_FALSE(guards.holds(kNextEpoch, next + 1)) << "another reign";
 }
 
+// With version 2 the first batch of the next transaction may be asked about before the marker of this one comes.
+TEST(TransactionGuards, AMarkerOfVersion2LeavesTheGuardOfTheEpochThatItBrings) {
+  TransactionGuards guards;
+  const VerificationGuard guard = guards.begin(kNextEpoch, 0);
+  guards.ended(kNextEpoch, TransactionNumber(1), 2);
+  EXPECT_TRUE(guards.holds(kNextEpoch, guard));
+  guards.ended({.id = kNextEpoch.id, .epoch = kNextEpoch.epoch + 1}, TransactionNumber(2), 2);
+  EXPECT_FALSE(guards.holds(kNextEpoch, guard)) << "its own has ended";
+}
+
 TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
   TransactionGuards guards;
   const VerificationGuard guard = guards.begin(kFirst, 0);
@@ -38,26 +48,26 @@ TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
   guards.opened(kFirst, TransactionNumber(11));
   EXPECT_FALSE(guards.holds(kFirst, guard));
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));
-  guards.ended(kFirst.id, kNoTransactionNumber);
+  guards.ended(kFirst, kNoTransactionNumber, 1);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
 }
 
 TEST(TransactionGuards, AMarkerThatComesAgainTouchesNothing) {
   TransactionGuards guards;
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11)));
-  guards.ended(kFirst.id, TransactionNumber(11));
+  guards.ended(kFirst, TransactionNumber(11), 1);
   EXPECT_TRUE(guards.has_ended(kFirst.id, TransactionNumber(11)));
   EXPECT_TRUE(guards.has_ended(kFirst.id, TransactionNumber(10))) << "numbers rise";
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(12)));
   EXPECT_FALSE(guards.has_ended(kFirst.id, kNoTransactionNumber));
   EXPECT_FALSE(guards.has_ended(kOther.id, TransactionNumber(11)));
   const VerificationGuard next = guards.begin(kFirst, 0);
-  guards.ended(kFirst.id, TransactionNumber(11));
+  guards.ended(kFirst, TransactionNumber(11), 1);
   EXPECT_TRUE(guards.holds(kFirst, next));
   guards.opened(kFirst, TransactionNumber(12));
-  guards.ended(kFirst.id, TransactionNumber(11));
+  guards.ended(kFirst, TransactionNumber(11), 1);
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(12));
-  guards.ended(kFirst.id, TransactionNumber(12));
+  guards.ended(kFirst, TransactionNumber(12), 1);
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
   guards.clear();
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11))) << "another reign";
@@ -87,7 +97,7 @@ TEST(TransactionGuards, ABatchOnAnOlderConnectionIsLate) {
   EXPECT_FALSE(guards.comes_late(kFirst, 6));
   EXPECT_FALSE(guards.comes_late(kNextEpoch, 4)) << "a new epoch is its own proof";
   EXPECT_FALSE(guards.comes_late(kOther, 4));
-  guards.ended(kFirst.id, kNoTransactionNumber);
+  guards.ended(kFirst, kNoTransactionNumber, 1);
   EXPECT_TRUE(guards.comes_late(kFirst, 4)) << "also in the next transaction";
 }
 
@@ -105,7 +115,8 @@ TEST(TransactionGuards, WhoHasAnOpenTransactionIsForgottenLast) {
   TransactionGuards guards;
   guards.opened(kFirst, TransactionNumber(11));
   for (size_t i = 0; i < 2 * TransactionGuards::kMaxProducers; ++i) {
-    guards.ended(ProducerId(1000 + static_cast<int64_t>(i)), TransactionNumber(1));
+    guards.ended({.id = ProducerId(1000 + static_cast<int64_t>(i)), .epoch = ProducerEpoch(0)}, TransactionNumber(1),
+                 1);
   }
   EXPECT_EQ(guards.size(), TransactionGuards::kMaxProducers);
   EXPECT_EQ(guards.number(kFirst.id), TransactionNumber(11));

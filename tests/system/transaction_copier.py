@@ -31,13 +31,17 @@ class Copier:
                                   "linger.ms": 5, **config.get("producer", {})})
         self.consumer = Consumer({**common, "group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False,
                                   "auto.offset.reset": "earliest", "session.timeout.ms": 6000, **config.get("consumer", {})})
-        self.consumer.subscribe([source], on_revoke=lambda *_: None)
+        self.revoked = False
+        self.consumer.subscribe([source], on_revoke=self.give_up_partitions)
+
+    def give_up_partitions(self, *_):
+        self.revoked = True
 
     def positions(self):
         return [place for place in self.consumer.position(self.consumer.assignment()) if place.offset >= 0]
 
     def back_to_committed(self):
-        """What was read for a transaction that is aborted is read again."""
+        """What was read and not copied is read again."""
         for place in self.consumer.committed(self.consumer.assignment(), timeout=30):
             if place.offset < 0:
                 place.offset = 0
@@ -47,6 +51,11 @@ class Copier:
         batch = []
         while len(batch) < self.records and not stop.is_set():
             message = self.consumer.poll(POLL_S)
+            if self.revoked:  # others may read what this one has not copied yet
+                self.revoked = False
+                batch.clear()
+                self.back_to_committed()
+                continue
             if message is None:
                 if batch:
                     break
