@@ -81,8 +81,8 @@ Task<Result<AddPartitionsAnswer>> ask_coordinator(const BrokerServices& services
 // group's own word is the end.
 Task<ErrorCode> tell_slow_from_fenced(const BrokerServices& services, const RequestContext& context,
                                       const kafka::TxnOffsetCommitRequest& request) {
-  if (context.version < kFirstTxnOffsetCommitWithAbortable) co_return ErrorCode::invalid_producer_epoch;
-  const auto verdict = co_await ask_coordinator(services, request, AddPartitions::Mode::verify_only);
+  if (context.version < kFirstVersionThatJoins) co_return ErrorCode::invalid_producer_epoch;
+  const auto verdict = co_await ask_coordinator(services, request, AddPartitions::Mode::implicit);
   const bool is_slow = verdict && verdict->partitions.front() == ErrorCode::transaction_abortable;
   co_return is_slow ? ErrorCode::transaction_abortable : ErrorCode::invalid_producer_epoch;
 }
