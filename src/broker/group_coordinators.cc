@@ -108,9 +108,8 @@ void GroupCoordinators::tell_topics() {
 }
 
 void GroupCoordinators::tell_settings(const MetadataImage& image) {
-  tell_shards(
-      [settings = group_settings(config_, image)](GroupCoordinator& groups, const CoordinatorTime&,
-                                                         CoordinatorOutcome&) { groups.set_settings(settings); });
+  tell_shards([settings = group_settings(config_, image)](GroupCoordinator& groups, const CoordinatorTime&,
+                                                          CoordinatorOutcome&) { groups.set_settings(settings); });
 }
 
 void GroupCoordinators::tell_shards(const News& news) {

@@ -20,6 +20,7 @@ constexpr Duration kLongestMarkerPause = 1s;
 constexpr int kMostDoublings = 5;
 // Markers in one request: a broker that was away for long is not answered with one that takes it minutes.
 constexpr size_t kPiecesPerRequest = 10'000;
+constexpr size_t kMostSlowPartitions = 10'000;
 
 Duration pause_after(int attempts) {
   return std::min(kFirstMarkerPause * (1 << std::min(attempts, kMostDoublings)), kLongestMarkerPause);
@@ -127,10 +128,12 @@ void MarkerSender::route(Pieces pieces) {
       const InOffice in_office = look_at_orderer(*piece.order, *image);
       if (in_office == InOffice::no) continue;
       const PartitionState* partition = find_partition(piece, *image);
-      if (partition == nullptr) {
+      if (in_office == InOffice::unclear) {
+        later.push_back(std::move(piece));  // and that it is missing means nothing
+      } else if (partition == nullptr) {
         slow_.erase(name_of(piece));
         gone.push_back(std::move(piece));
-      } else if (in_office == InOffice::unclear || partition->leader == kNoBroker) {
+      } else if (partition->leader == kNoBroker) {
         later.push_back(std::move(piece));
       } else {
         const LaneId id{partition->leader, slow_.contains(name_of(piece))};
@@ -204,6 +207,7 @@ void MarkerSender::settle(Pieces pieces, const std::vector<Status>& written) {
     const std::scoped_lock lock(mutex_);
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (written[i] == ErrorCode::request_timed_out) {
+        if (slow_.size() >= kMostSlowPartitions) slow_.clear();  // those that are will be found again
         slow_.insert(name_of(pieces[i]));
       } else {
         slow_.erase(name_of(pieces[i]));

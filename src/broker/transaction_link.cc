@@ -13,8 +13,8 @@ constexpr Duration kJoinTimeout = 10s;
 // A coordinator elsewhere does not keep others waiting behind one whose transaction before is being ended.
 constexpr Duration kPatience = 1s;
 // Between one question and the next: twice as long each time.
-constexpr Duration kFirstQuestionAfter = 5ms;
-constexpr Duration kQuestionsAtMostEach = 100ms;
+constexpr Duration kFirstJoinPause = 5ms;
+constexpr Duration kLongestJoinPause = 100ms;
 
 bool is_being_ended(const Result<AddPartitionsAnswer>& answer) {
   return answer &&
@@ -25,7 +25,7 @@ bool is_being_ended(const Result<AddPartitionsAnswer>& answer) {
 
 Task<Result<AddPartitionsAnswer>> TransactionLink::join(AddPartitions request) {
   const MonotonicTime deadline = parts_.seams.clock.now() + kPatience;
-  Duration pause = kFirstQuestionAfter;
+  Duration pause = kFirstJoinPause;
   for (;;) {
     auto answer = co_await ask(request);
     const MonotonicTime now = parts_.seams.clock.now();
@@ -33,7 +33,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::join(AddPartitions request) {
     const Status slept =
         co_await sleep_until(parts_.seams.scheduler, std::min(now + pause, deadline), stopping_.token());
     if (!slept.ok()) co_return answer;
-    pause = std::min(2 * pause, kQuestionsAtMostEach);
+    pause = std::min(2 * pause, kLongestJoinPause);
   }
 }
 

@@ -34,7 +34,7 @@ class TransactionLink {
   // may be later. Waits a moment for the end of the transaction before this one.
   Task<Result<AddPartitionsAnswer>> join(AddPartitions request);
 
-  // Whoever waits gets an error, and every later one.
+  // Whoever waits gets an error or the last answer that there was, and every later one an error.
   Task<void> stop();
 
  private:

@@ -176,8 +176,8 @@ struct AppendRequest {
   ValidatedBatch validated;
   Acks acks = Acks::all_in_sync;
   LeaderEpoch leader_epoch = kNoLeaderEpoch;  // not -1: only if the partition is led in this epoch
-  // Of a transactional batch: what was said to the question that begin_verification() has begun. A batch that continues
-  // an open transaction or repeats an earlier one needs none.
+  // Of a transactional batch: what was said to the question that begin_verification() has begun. A batch of an open
+  // transaction needs none.
   std::optional<TransactionVerdict> verified = std::nullopt;
   // Records of a coordinator inside of a transaction: without sequence numbers. They need no verdict; if there is one,
   // it has to hold.
@@ -225,8 +225,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // --- Transactions: partition_transactions.cc. ----------------------------------------------------------------------
   // co_await partition->begin_verification(...): whether a transactional batch has to be verified before it is
   // appended: ask the producer's coordinator whether the transaction is ongoing and this partition in it, and append
-  // with the verdict. Guard 0: nobody has to be asked, because the producer's transaction is open or the batch is a
-  // repeated one. invalid_producer_epoch; not_leader_or_follower.
+  // with the verdict. Guard 0: nobody has to be asked, because the producer's transaction is open.
+  // invalid_producer_epoch; not_leader_or_follower.
   auto begin_verification(const BatchHeader& header) {
     return in_strand(strand_,
                      [this, header]() -> Result<VerificationGuard> { return begin_verification_inside(header); });

@@ -33,7 +33,7 @@ Result<VerificationGuard> Partition::begin_verification_inside(const BatchHeader
   // A gap in the sequences may be filled by the time this one is appended; an epoch that is over stays so.
   const SequenceCheck check = known.check(header);
   if (check.refused == ErrorCode::invalid_producer_epoch) return failure(check.refused);
-  if (check.duplicate || known.in_transaction(producer_of(header))) return VerificationGuard{0};
+  if (known.in_transaction(producer_of(header))) return VerificationGuard{0};
   return guards_.begin(producer_of(header), header.base_sequence);
 }
 

@@ -70,7 +70,7 @@ void TransactionGuards::ended(const ProducerIdentity& marker, TransactionNumber 
   if (has_ended(marker.id, number)) return;
   Entry& entry = touch(marker.id);
   if (transaction_version < 2 || entry.guarded_epoch != marker.epoch) entry.guard = 0;
-  entry.ended = std::max(entry.ended, number);
+  entry.ended = std::max({entry.ended, entry.number, number});
   entry.number = kNoTransactionNumber;
 }
 

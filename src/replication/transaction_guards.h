@@ -22,8 +22,8 @@
 
 namespace naru {
 
-// Unique within a partition's life in this process. 0: the producer's transaction is open already, or the batch is a
-// repeated one; nobody has to be asked.
+// Unique within a partition's life in this process. 0: the producer's transaction is open already; nobody has to be
+// asked.
 using VerificationGuard = uint64_t;
 
 // What the coordinator has said to a question under this guard.

@@ -52,6 +52,14 @@ TEST(TransactionGuards, OpeningUsesTheGuardUpAndNotesTheNumber) {
   EXPECT_EQ(guards.number(kFirst.id), kNoTransactionNumber);
 }
 
+TEST(TransactionGuards, AMarkerWithoutANumberEndsTheOneThatIsOpen) {
+  TransactionGuards guards;
+  guards.opened(kFirst, TransactionNumber(11));
+  guards.ended(kFirst, kNoTransactionNumber, 1);
+  EXPECT_TRUE(guards.has_ended(kFirst.id, TransactionNumber(11)));
+  EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(12)));
+}
+
 TEST(TransactionGuards, AMarkerThatComesAgainTouchesNothing) {
   TransactionGuards guards;
   EXPECT_FALSE(guards.has_ended(kFirst.id, TransactionNumber(11)));

@@ -70,8 +70,8 @@ def patient_producer(bootstrap, transactional_id):
 
 class Deliveries:
     """Which records of a transaction were acknowledged. After an abort, librdkafka 2.0 gives the sequence numbers of records that it has
-    dropped to the next ones. If they were stored after all, the broker takes the next ones for repetitions, and they are lost; with
-    Apache Kafka just as well. A new client has a new epoch."""
+    dropped to the next ones. If they were stored after all, the broker refuses the next ones as out of order, which is the end of that
+    client (Apache Kafka takes them for repetitions, and they are lost). A new client has a new epoch."""
 
     def __init__(self):
         self.sent, self.acknowledged = 0, 0

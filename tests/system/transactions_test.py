@@ -20,7 +20,7 @@ from confluent_test import create_topic  # noqa: E402
 from cluster import view_of  # noqa: E402
 from kafka_messages import Connection  # noqa: E402
 from machines import Loopback  # noqa: E402
-from naru_process import PATIENCE_S, Broker, wait_until  # noqa: E402, wait_until
+from naru_process import PATIENCE_S, Broker, wait_until  # noqa: E402
 import services  # noqa: E402
 
 COPIER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transaction_copier.py")

@@ -55,5 +55,30 @@ TEST(TransactionVerdicts, WhoCommitsOffsetsIsToldWhatItKnowsAndToComeAgainUnless
   }
 }
 
+TEST(TransactionVerdicts, WhoMayGoOnIsToldFromWhoMayNot) {
+  struct Case {
+    ErrorCode verdict, to_old_producer, to_producer, to_old_committer, to_committer;
+  };
+  using enum ErrorCode;
+  const Case cases[] = {
+      {producer_fenced, invalid_producer_epoch, invalid_producer_epoch, invalid_producer_epoch, invalid_producer_epoch},
+      {invalid_producer_epoch, invalid_producer_epoch, invalid_producer_epoch, invalid_producer_epoch,
+       invalid_producer_epoch},
+      {transaction_abortable, invalid_txn_state, transaction_abortable, invalid_txn_state, transaction_abortable},
+      {invalid_producer_id_mapping, invalid_producer_id_mapping, invalid_producer_id_mapping,
+       invalid_producer_id_mapping, invalid_producer_id_mapping},
+      {invalid_txn_state, invalid_txn_state, invalid_txn_state, invalid_txn_state, invalid_txn_state},
+      {invalid_request, invalid_request, invalid_request, invalid_request, invalid_request},
+      {policy_violation, policy_violation, policy_violation, invalid_txn_state, transaction_abortable},
+  };
+  for (const Case& each : cases) {
+    const auto name = describe(each.verdict).name;
+    EXPECT_EQ(as_produce_error(kFirstProduceWithAbortable - 1, each.verdict).code(), each.to_old_producer) << name;
+    EXPECT_EQ(as_produce_error(kFirstProduceWithAbortable, each.verdict).code(), each.to_producer) << name;
+    EXPECT_EQ(as_commit_error(kFirstTxnOffsetCommitWithAbortable - 1, each.verdict), each.to_old_committer) << name;
+    EXPECT_EQ(as_commit_error(kFirstTxnOffsetCommitWithAbortable, each.verdict), each.to_committer) << name;
+  }
+}
+
 }  // namespace
 }  // namespace naru

@@ -64,12 +64,13 @@ void sort_out(const BrokerServices& services, const RequestContext& context,
   }
 }
 
-// What the coordinator says of the group in this transaction.
-Task<Result<AddPartitionsAnswer>> ask_coordinator(const BrokerServices& services,
-                                                  const kafka::TxnOffsetCommitRequest& request,
-                                                  AddPartitions::Mode mode) {
+// What the transaction's coordinator says of the group in it.
+Task<Result<AddPartitionsAnswer>> ask_coordinator(const BrokerServices& services, const RequestContext& context,
+                                                  const kafka::TxnOffsetCommitRequest& request) {
   const auto partition = services.groups.partition_of(request.group_id);
-  if (!partition) co_return failure(ErrorCode::not_coordinator, "the groups are not served here");
+  if (!partition) co_return failure(ErrorCode::coordinator_not_available, "the groups are not served here any more");
+  const auto mode =
+      context.version >= kFirstVersionThatJoins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only;
   co_return co_await services.transaction_link.join({.transactional_id = std::string(request.transactional_id),
                                                      .producer = {request.producer_id, request.producer_epoch},
                                                      .partitions = {{std::string(kOffsetsTopic), *partition}},
@@ -82,9 +83,10 @@ Task<Result<AddPartitionsAnswer>> ask_coordinator(const BrokerServices& services
 Task<ErrorCode> tell_slow_from_fenced(const BrokerServices& services, const RequestContext& context,
                                       const kafka::TxnOffsetCommitRequest& request) {
   if (context.version < kFirstVersionThatJoins) co_return ErrorCode::invalid_producer_epoch;
-  const auto verdict = co_await ask_coordinator(services, request, AddPartitions::Mode::implicit);
-  const bool is_slow = verdict && verdict->partitions.front() == ErrorCode::transaction_abortable;
-  co_return is_slow ? ErrorCode::transaction_abortable : ErrorCode::invalid_producer_epoch;
+  const auto verdict = co_await ask_coordinator(services, context, request);
+  const ErrorCode error = verdict ? verdict->partitions.front() : ErrorCode::coordinator_not_available;
+  // If it knows of no later epoch, one of both is behind.
+  co_return as_commit_error(context.version, error == ErrorCode::none ? ErrorCode::coordinator_not_available : error);
 }
 
 // Whether the group is in the transaction; from version 5 on, it is from here on.
@@ -97,11 +99,11 @@ Task<ErrorCode> verify(const BrokerServices& services, const RequestContext& con
       });
   if (!begun) co_return begun.error().code();
   commit.guard = begun->guard;
+  if (begun->error == ErrorCode::invalid_producer_epoch) {
+    co_return co_await tell_slow_from_fenced(services, context, request);
+  }
   if (begun->error != ErrorCode::none || begun->guard == 0) co_return begun->error;
-  const auto mode =
-      context.version >= kFirstVersionThatJoins ? AddPartitions::Mode::implicit : AddPartitions::Mode::verify_only;
-  const auto joined = co_await ask_coordinator(services, request, mode);
-  if (!joined && joined.error() == ErrorCode::not_coordinator) co_return ErrorCode::not_coordinator;
+  const auto joined = co_await ask_coordinator(services, context, request);
   if (!joined) co_return as_commit_error(context.version, ErrorCode::coordinator_not_available);
   commit.transaction_number = joined->number;
   commit.coordinator_epoch = joined->coordinator_epoch;
@@ -121,6 +123,9 @@ Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const Reque
           groups.commit_in_transaction(commit, std::move(reply), time, outcome);
         });
     if (!answer) co_return refuse(answer.error().code());
+    if (answer->entries.front() == ErrorCode::invalid_producer_epoch) {
+      co_return refuse(co_await tell_slow_from_fenced(services, context, request));
+    }
     // The end of an earlier one is not there yet, or was not known to who has confirmed this one.
     std::ranges::replace(answer->entries, ErrorCode::concurrent_transactions,
                          as_commit_error(context.version, ErrorCode::concurrent_transactions));
@@ -154,11 +159,7 @@ Task<Response> handle_txn_offset_commit(const BrokerServices& services, const Re
   if (waiting.empty()) co_return encode_reply(context, response);
 
   context.times.mark(RequestStage::handled, services.clock.now());
-  CommitAnswer answer = co_await verify_and_commit(services, context, request, commit);
-  if (answer.entries.front() == ErrorCode::invalid_producer_epoch) {
-    const ErrorCode why = co_await tell_slow_from_fenced(services, context, request);
-    std::ranges::replace(answer.entries, ErrorCode::invalid_producer_epoch, why);
-  }
+  const CommitAnswer answer = co_await verify_and_commit(services, context, request, commit);
   for (const auto& [topic, partition, entry] : waiting) {
     response.topics[topic].partitions[partition].error_code = answer.entries[entry];
   }
