@@ -141,6 +141,15 @@ TEST(TransactionCodes, AddingAndVerifying) {
   }
 }
 
+TEST(TransactionCodes, AnEpochThatNobodyIsGivenIsJudgedAfterTheId) {
+  const auto test = in_state(TransactionState::ongoing, kTransactionVersion1);
+  const ProducerId id = test->coordinator->durable_state().at("tx").producer.id;
+  const ProducerEpoch nobodys(32767);
+  EXPECT_EQ(test->add("tx", {id, nobodys}, 0), ErrorCode::producer_fenced);
+  EXPECT_EQ(test->add("tx", {id + 77, nobodys}, 0), ErrorCode::invalid_producer_id_mapping);
+  EXPECT_EQ(test->end("tx", {id + 77, nobodys}, kCommit).error, ErrorCode::invalid_producer_id_mapping);
+}
+
 TEST(TransactionCodes, NamesThatNobodyKnows) {
   TestTransactions test;
   EXPECT_EQ(test.add("tx", test_producer(1, 0), 0), ErrorCode::invalid_producer_id_mapping);

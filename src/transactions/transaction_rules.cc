@@ -61,10 +61,9 @@ const ProducerIdentity& present_producer(const StoredTransaction& stored) {
 }
 
 Speaker speaker_of(const StoredTransaction& stored, const ProducerIdentity& who) {
-  // An epoch beyond that was given to nobody.
-  if (who.epoch > kExhaustedEpoch) return Speaker::other_epoch;
-  if (who == present_producer(stored)) return Speaker::present;
-  if (stored.last.id != kNoProducerId && who == stored.last) return Speaker::former;
+  const bool may_have_been_given = who.epoch <= kExhaustedEpoch;
+  if (may_have_been_given && who == present_producer(stored)) return Speaker::present;
+  if (may_have_been_given && stored.last.id != kNoProducerId && who == stored.last) return Speaker::former;
   return who.id == present_producer(stored).id || who.id == stored.producer.id ? Speaker::other_epoch
                                                                                : Speaker::other_id;
 }
