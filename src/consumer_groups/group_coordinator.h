@@ -70,7 +70,7 @@ class GroupCoordinator final : public StateShard {
   //                               was repeated makes a guard void, too: the coordinator may be asked again, and knows
   //   concurrent_transactions     the marker of an earlier epoch has not come yet: it may be asked again
   //   coordinator_not_available   too much is pending here: it may be asked again
-  //   invalid_producer_id_mapping nobody has such a producer id or epoch
+  //   invalid_producer_id_mapping nobody has such a producer id
   //   illegal_generation, unknown_member_id, fenced_instance_id, ...: as of commits, but all versions know them
   void begin_verification(const ProducerIdentity& producer, Reply<CommitVerification> reply,
                           const CoordinatorTime& time, CoordinatorOutcome& outcome);

@@ -208,9 +208,9 @@ class OneBrokerTest(unittest.TestCase):
             self.end(connection, "slow", self.begin(connection, "slow"), committed=True)
             who = connection.call("InitProducerId", 4, transactional_id="slow", transaction_timeout_ms=500)
 
-            def commit(version=5):
-                answer = connection.call("TxnOffsetCommit", version, transactional_id="slow", group_id="g", generation_id=-1, member_id="",
-                                         producer_id=who.producer_id, producer_epoch=who.producer_epoch,
+            def commit(version=5, **changes):
+                fields = {"group_id": "g", "producer_id": who.producer_id, "producer_epoch": who.producer_epoch, **changes}
+                answer = connection.call("TxnOffsetCommit", version, transactional_id="slow", generation_id=-1, member_id="", **fields,
                                          topics=[{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1}]}])
                 return answer.topics[0].partitions[0].error_code
 
@@ -219,6 +219,9 @@ class OneBrokerTest(unittest.TestCase):
                        .transaction_state == "CompleteAbort", "the transaction is aborted", self.broker)
             self.assertEqual(commit(), 120, "TRANSACTION_ABORTABLE")
             self.assertEqual(commit(3), 47, "INVALID_PRODUCER_EPOCH: the older version knows nothing else")
+            self.assertEqual(commit(producer_epoch=-1), 47)
+            self.assertEqual(commit(producer_id=-1), 49, "INVALID_PRODUCER_ID_MAPPING")
+            self.assertEqual([commit(version, group_id="") for version in (3, 5)], [24, 24], "INVALID_GROUP_ID")
             again = self.init(connection, "slow", producer_id=who.producer_id, producer_epoch=who.producer_epoch)
             self.assertEqual(again.error_code, 0)
             self.assertEqual(commit(), 47, "another one has taken over")

@@ -153,6 +153,7 @@ Task<Response> handle_txn_offset_commit(const BrokerServices& services, const Re
                              .connection = context.connection->number()};
   ErrorCode refused = transactional_id_access(services, context, Operation::write, request.transactional_id);
   if (refused == ErrorCode::none) refused = group_access(services, context, Operation::read, request.group_id);
+  if (refused == ErrorCode::none && request.group_id.empty()) refused = ErrorCode::invalid_group_id;
   kafka::TxnOffsetCommitResponse response;
   std::vector<WaitingEntry> waiting;
   sort_out(services, context, request, refused, commit.offsets, response, waiting);

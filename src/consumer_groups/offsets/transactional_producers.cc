@@ -8,9 +8,10 @@
 namespace naru {
 namespace {
 
-// Nobody else can be in a transaction: a log has no place for it.
-bool is_producer(const ProducerIdentity& producer) {
-  return producer.id >= ProducerId(0) && producer.epoch >= ProducerEpoch(0);
+// A log has no place for negative ones, so that nobody with one can be in a transaction.
+ErrorCode why_nobody(const ProducerIdentity& producer) {
+  if (producer.id < ProducerId(0)) return ErrorCode::invalid_producer_id_mapping;
+  return producer.epoch < ProducerEpoch(0) ? ErrorCode::invalid_producer_epoch : ErrorCode::none;
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ bool TransactionalProducers::has_open(ProducerId producer) const {
 }
 
 CommitVerification TransactionalProducers::begin_verification(const ProducerIdentity& producer) {
-  if (!is_producer(producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
+  if (const ErrorCode error = why_nobody(producer); error != ErrorCode::none) return {.error = error};
   const Producer* known = find(producer.id);
   if (known != nullptr && producer.epoch < known->epoch) return {.error = ErrorCode::invalid_producer_epoch};
   if (known != nullptr && known->open && producer.epoch == known->epoch) return {};
@@ -78,7 +79,7 @@ bool TransactionalProducers::guard_holds(uint64_t guard, const Producer* produce
 }
 
 ErrorCode TransactionalProducers::check_commit(const TransactionalCommit& request) const {
-  if (!is_producer(request.producer)) return ErrorCode::invalid_producer_id_mapping;
+  if (const ErrorCode error = why_nobody(request.producer); error != ErrorCode::none) return error;
   const Producer* known = find(request.producer.id);
   if (known != nullptr) {
     if (request.producer.epoch < known->epoch) return ErrorCode::invalid_producer_epoch;
@@ -103,7 +104,7 @@ void TransactionalProducers::note_connection(const ProducerIdentity& producer, u
 }
 
 TransactionalProducers::MarkerJudgement TransactionalProducers::judge(const WriteMarker& request) const {
-  if (!is_producer(request.producer)) return {.error = ErrorCode::invalid_producer_id_mapping};
+  if (const ErrorCode error = why_nobody(request.producer); error != ErrorCode::none) return {.error = error};
   const Producer* known = find(request.producer.id);
   if (known == nullptr) return {.is_needed = true};
   const TransactionNumber number = request.transaction_number;

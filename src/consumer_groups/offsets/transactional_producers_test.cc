@@ -157,12 +157,14 @@ TEST(TransactionalProducers, AMarkerMakesGuardsVoidUnlessItComesAgain) {
 
 TEST(TransactionalProducers, NegativeNumbersAreNobody) {
   TransactionalProducers producers;
-  for (const ProducerIdentity& nobody : {ProducerIdentity{}, ProducerIdentity{ProducerId(-2), ProducerEpoch(0)},
-                                         ProducerIdentity{ProducerId(3), ProducerEpoch(-1)}}) {
-    EXPECT_EQ(producers.begin_verification(nobody).error, ErrorCode::invalid_producer_id_mapping);
-    EXPECT_EQ(producers.check_commit({.producer = nobody, .guard = 1}), ErrorCode::invalid_producer_id_mapping);
-    EXPECT_EQ(producers.judge({.producer = nobody}).error, ErrorCode::invalid_producer_id_mapping);
-  }
+  const auto expect = [&producers](const ProducerIdentity& nobody, ErrorCode error) {
+    EXPECT_EQ(producers.begin_verification(nobody).error, error);
+    EXPECT_EQ(producers.check_commit({.producer = nobody, .guard = 1}), error);
+    EXPECT_EQ(producers.judge({.producer = nobody}).error, error);
+  };
+  expect({}, ErrorCode::invalid_producer_id_mapping);
+  expect({ProducerId(-2), ProducerEpoch(0)}, ErrorCode::invalid_producer_id_mapping);
+  expect({ProducerId(3), ProducerEpoch(-1)}, ErrorCode::invalid_producer_epoch);
 }
 
 TEST(TransactionalProducers, AMarkerEndsATransactionWhoseNumberNobodyHasSaid) {
