@@ -389,7 +389,7 @@ class Copying(unittest.TestCase):
                 brokers[number // 2].kill()
                 brokers[number // 2].start()
 
-        self.copy_all(addresses, 30_000, 3, bounce)
+        self.copy_all(addresses, 100_000, 3, bounce)
 
     def wait_for(self, condition):
         deadline = time.monotonic() + PATIENCE_S
