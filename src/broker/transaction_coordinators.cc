@@ -29,7 +29,7 @@ TransactionSettings settings_of(const TransactionsConfig& config) {
 }
 
 // Leaders elsewhere stand behind each other on one connection: none of them waits for longer, whatever the log does.
-constexpr Duration kJoinPatience = 2s;
+constexpr Duration kVerificationPatience = 2s;
 
 // An answer that may come when nobody waits for it any more.
 struct Joining {
@@ -140,8 +140,8 @@ Task<Result<AddPartitionsAnswer>> TransactionCoordinators::join(AddPartitions re
                         [asked](Result<AddPartitionsAnswer> answer) { asked->set(std::move(answer)); }, time, outcome);
                   },
               .refuse = [asked](const Status& reason) { asked->set(failure(reason)); }});
-  const auto timer =
-      parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience, [asked] { asked->wakeup.wake(); });
+  const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kVerificationPatience,
+                                                        [asked] { asked->wakeup.wake(); });
   co_await asked->wakeup.event();
   parts_.seams.scheduler.cancel_timer(timer);
   co_return asked->take();
