@@ -60,7 +60,8 @@ std::optional<FollowedPartition> FollowedPartitions::followed(const MetadataImag
                            .leader = state.leader,
                            .leader_broker_epoch = leader->epoch,
                            .leader_address = {leader->listeners.front().host, leader->listeners.front().port},
-                           .leader_epoch = state.leader_epoch};
+                           .leader_epoch = state.leader_epoch,
+                           .in_sync = std::ranges::find(state.isr, self_) != state.isr.end()};
 }
 
 void FollowedPartitions::drop(const PartitionKey& key, FollowChanges& changes) {

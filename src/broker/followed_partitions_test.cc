@@ -70,6 +70,16 @@ TEST_F(FollowedChanges, WhatThisBrokerLeadsOrNobodyDoesIsDropped) {
   EXPECT_TRUE(update().dropped.empty());
 }
 
+TEST_F(FollowedChanges, SayWhetherThisBrokerIsInSync) {
+  create("mine", {BrokerId(0), kFollower});
+  EXPECT_TRUE(update().changed.front().in_sync);
+  bench_.lose_broker(kFollower);
+  bench_.settle();
+  const FollowChanges changes = update();
+  ASSERT_EQ(changes.changed.size(), 2u);
+  EXPECT_FALSE(changes.changed.front().in_sync);
+}
+
 TEST_F(FollowedChanges, ALeaderThatRegisteredAgainIsAnotherOneForAllItLeads) {
   create("mine", {BrokerId(0), kFollower});
   const int64_t epoch = update().changed.front().leader_broker_epoch;

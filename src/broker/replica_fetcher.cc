@@ -34,6 +34,7 @@ void ReplicaFetcher::change_partitions(const FollowChanges& changes) {
   std::unique_lock lock(mutex_);
   for (const Key& key : changes.dropped) {
     wanted_.erase(key);
+    out_of_sync_.erase(key);
     wanted_changes_.push_back(key);
   }
   for (const FollowedPartition& followed : changes.changed) {
@@ -43,6 +44,11 @@ void ReplicaFetcher::change_partitions(const FollowChanges& changes) {
       entry = std::make_shared<Entry>(weak_from_this(), followed.partition);
       added.push_back(entry);
       wanted_changes_.push_back(key);
+    }
+    if (followed.in_sync) {
+      out_of_sync_.erase(key);
+    } else {
+      out_of_sync_[key] = entry;
     }
     if (std::exchange(entry->leader_epoch, followed.leader_epoch) != followed.leader_epoch) {
       urgent_ = true;
@@ -208,9 +214,27 @@ void ReplicaFetcher::begin_session_of_this_life() {
   if (std::exchange(broker_epoch_, broker_epoch) != broker_epoch) reset_session();
 }
 
+// Likewise of one that it heard of before it heard that the controller had taken this broker out, because of its
+// earlier life.
+void ReplicaFetcher::remind_of_those_out_of_sync() {
+  const MonotonicTime now = parts_.seams.clock.now();
+  if (now < next_reminder_) return;
+  next_reminder_ = now + kReminderInterval;
+  std::map<Key, EntryPtr> entries;
+  {
+    const std::scoped_lock lock(mutex_);
+    entries = out_of_sync_;
+  }
+  for (const auto& [key, entry] : entries) {
+    entry->says_it_again = true;
+    make_dirty(entry);
+  }
+}
+
 Task<Status> ReplicaFetcher::fetch_once() {
   take_news();
   begin_session_of_this_life();
+  remind_of_those_out_of_sync();
   kafka::FetchRequest request;
   const bool has_news = co_await fill_request(request);
   std::erase_if(syncing_, [](const EntryPtr& entry) {

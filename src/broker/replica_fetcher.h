@@ -37,6 +37,7 @@ struct FollowedPartition {
   int64_t leader_broker_epoch = -1;
   Endpoint leader_address;
   LeaderEpoch leader_epoch;
+  bool in_sync = true;  // this broker, in the eyes of the controller
 
   bool operator==(const FollowedPartition&) const = default;
 };
@@ -87,6 +88,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   using Key = PartitionKey;
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
+  // Between two times that the leader is told of what this broker is not in sync with.
+  static constexpr Duration kReminderInterval = 5s;
   // After the first failure; then twice as long each time, up to replica.fetch.backoff.ms.
   static constexpr Duration kFirstPause = 20ms;
 
@@ -102,6 +105,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<Status> fetch_once();
   void take_news();
   void take_wanted(const Key& key);
+  void remind_of_those_out_of_sync();
   bool is_followed(const Entry& entry) const;
   void make_dirty(const EntryPtr& entry);
   void leave_session(Entry& entry);
@@ -128,6 +132,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   std::mutex mutex_;  // guards what follows, down to the blank line; held for a few instructions
   std::map<Key, EntryPtr> wanted_;
   std::vector<Key> wanted_changes_;
+  std::map<Key, EntryPtr> out_of_sync_;  // of the wanted ones
   std::vector<EntryPtr> news_;
   bool urgent_ = false;  // something has to be fetched that no fetch was sent for
   bool waits_at_leader_ = false;
@@ -143,7 +148,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   size_t in_session_ = 0;
   bool syncs_are_slow_ = false;  // a wait for them was in vain: until there are none
   MonotonicTime sync_again_;     // then
-  int64_t broker_epoch_ = -1;    // the session's
+  MonotonicTime next_reminder_;
+  int64_t broker_epoch_ = -1;  // the session's
   int32_t session_id_ = 0;
   int32_t session_epoch_ = 0;
   bool answer_had_data_ = false;

@@ -30,6 +30,7 @@ class ReplicaFetcher::Entry final : public FollowerObserver, public std::enable_
   bool is_dirty = false;
   bool in_session = false;
   bool in_syncing = false;
+  bool says_it_again = false;
   FollowerPosition sent;
   Offset leaders_high_watermark{0};
   MonotonicTime not_before;

@@ -48,7 +48,8 @@ Task<bool> ReplicaFetcher::position(EntryPtr entry) {
   const FollowerPosition& now = entry->sent;
   entry->lag.store(std::max<int64_t>(entry->leaders_high_watermark - now.offset, 0), std::memory_order_relaxed);
   if (entry->waits_for_sync() && !std::exchange(entry->in_syncing, true)) syncing_.push_back(entry);
-  const bool same = entry->in_session && now.leader_epoch == before.leader_epoch && now.offset == before.offset &&
+  const bool same = !std::exchange(entry->says_it_again, false) && entry->in_session &&
+                    now.leader_epoch == before.leader_epoch && now.offset == before.offset &&
                     now.last_fetched_epoch == before.last_fetched_epoch && now.flushed_end == before.flushed_end &&
                     now.log_start == before.log_start;
   co_return !same;

@@ -134,7 +134,10 @@ class FollowingBroker : public testing::Test {
     }
     next_session_epoch = asked.session_epoch + 1;
     for (const auto& topic : asked.forgotten_topics_data) session.erase(topic.topic_id);
-    for (const auto& topic : asked.topics) session[topic.topic_id] = topic.partitions.front();
+    for (const auto& topic : asked.topics) {
+      session[topic.topic_id] = topic.partitions.front();
+      ++times_told[topic.topic_id];
+    }
     response.session_id = 77;
     for (const auto& [topic, wanted] : session) {
       if (wanted.flushed_offset < wanted.fetch_offset) longest_wait_ms = std::max(longest_wait_ms, asked.max_wait_ms);
@@ -192,6 +195,7 @@ class FollowingBroker : public testing::Test {
   SimulatedNode& door = world.add_node("door");  // of the leader
   client::FakeBroker leader_broker{door, kLeaderPort};
   std::map<Uuid, kafka::FetchRequest::FetchPartition> session;
+  std::map<Uuid, int> times_told;
   std::set<Uuid> refused;
   int refusals = 0;
   int full_requests = 0;
@@ -262,6 +266,23 @@ TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainWhenThisBrokerIsRegisteredAnew
   EXPECT_EQ(session.size(), 2u);
   EXPECT_EQ(leader_broker.connections(), 1u);
   EXPECT_TRUE(acknowledged(2));
+}
+
+// A leader that was told before it heard that the controller had taken this broker out waits for the next time.
+TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainAndAgainWhileThisBrokerIsNotInSync) {
+  for (const int number : {1, 2}) add_partition(number);
+  list[0].in_sync = false;
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(1s);
+  times_told.clear();
+  world.run_for(21s);
+  EXPECT_EQ(times_told, (std::map<Uuid, int>{{Uuid{9, 1}, 4}})) << "not more often than that, and nothing of the other";
+  EXPECT_EQ(full_requests, 1);
+  list[0].in_sync = true;
+  fetchers.follow({.changed = {list[0]}, .dropped = {}});
+  times_told.clear();
+  world.run_for(21s);
+  EXPECT_TRUE(times_told.empty());
 }
 
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {
