@@ -23,12 +23,11 @@ the partition of the same number, in transactions that carry its offsets. A read
 
 import random
 import sys
-import threading
 import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from workload import CLIENT, PATIENCE_S, Reader, consumer, name_of, one_line, tell, topic_and_number
+from workload import CLIENT, PATIENCE_S, Reader, consumer, end_of_input, name_of, one_line, tell, topic_and_number
 
 TIMEOUT_MS = 15_000  # of a transaction: for so long one that nobody ends holds up readers
 CALL_S = 5
@@ -263,13 +262,7 @@ class CommittedReader(Reader):
 
 def main():
     role, *arguments = sys.argv[1:]
-    stop = threading.Event()
-
-    def wait_for_the_end():
-        sys.stdin.read()
-        stop.set()
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    stop = end_of_input()
     if role == "writer":
         name, transactional_id, bootstrap, partitions, rate = arguments
         Writer(name, transactional_id, bootstrap, partitions.split(","), float(rate)).run(stop)

@@ -228,15 +228,21 @@ def watch(bootstrap, partitions, groups, stop):
             time.sleep(0.1)
 
 
+def end_of_input():
+    """An event; whoever has started this program ends it so."""
+    ended = threading.Event()
+
+    def listen():
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    return ended
+
+
 def main():
     role, *arguments = sys.argv[1:]
-    stop = threading.Event()
-
-    def wait_for_the_end():
-        sys.stdin.read()
-        stop.set()
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    stop = end_of_input()
     if role == "producer":
         name, bootstrap, partitions, rate = arguments
         IdempotentProducer(name, bootstrap, partitions.split(","), float(rate)).run(stop)

@@ -4,16 +4,17 @@ import collections
 import time
 
 import transaction_scene
-from transaction_scene import PATIENCE_S, Scene, java, needs
+from transaction_scene import PATIENCE_S, Scene, Source, java, needs
 from scenario import require
 from transactions_test import BACKOFF, read
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 RECORDS = 100_000
 PARTITIONS = 3
 COPIERS = 2
 KILLS = 10
+AHEAD = 10_000  # of the next fault: none finds all work done
 LONG_PATIENCE_S = 900
 STAGES = ("begun", "sent", "offsets", "committed")
 
@@ -61,24 +62,6 @@ class Copying:
     def finish(self):
         for copier in self.copiers:
             copier.leave()
-
-
-class Source:
-    """Writes the numbers to copy, never far beyond the next fault: none of them finds all work done."""
-
-    AHEAD = 10_000
-
-    def __init__(self, bootstrap):
-        self.client = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "enable.idempotence": True,
-                                "queue.buffering.max.messages": 2 * RECORDS, **BACKOFF})
-        self.written = 0
-
-    def write(self, next_fault):
-        for number in range(self.written, end := max(self.written, min(RECORDS, next_fault + self.AHEAD))):
-            self.client.produce("from", f"{number}", partition=number % PARTITIONS)
-            self.client.poll(0)
-        require(self.client.flush(PATIENCE_S) == 0, "the records to copy could not be written")
-        self.written = end
 
 
 def check_copies(who, values):
@@ -144,12 +127,12 @@ def copy_all(scene, version, protocol, dice):
     reader = [*java("transactions", version, "Reader"), scene.bootstrap, "to", str(RECORDS)]
     copying, onlooker = Copying(scene, version, protocol, dice), scene.run(reader)
     events = plan(scene, copying, dice)
-    source = Source(scene.bootstrap)
+    source = Source(scene.bootstrap, "from", [str(number) for number in range(RECORDS)], PARTITIONS)
     copying.start_all()
     deadline = time.monotonic() + LONG_PATIENCE_S
     while onlooker.open:
         next_at = events[0][0] if events else RECORDS
-        source.write(next_at)
+        source.write(next_at + AHEAD)
         with scene.news:
             changed = scene.news.wait_for(lambda: not onlooker.open or events and len(onlooker.lines) >= next_at
                                           or not all(copier.open for copier in copying.copiers), max(0, deadline - time.monotonic()))

@@ -6,17 +6,18 @@ import random
 import time
 
 import transaction_scene
-from transaction_scene import PATIENCE_S, Scene, java, needs
+from transaction_scene import PATIENCE_S, Scene, Source, java, needs
 from scenario import require
 from transactions_test import BACKOFF, read
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 LINES = 20_000
 WORDS_PER_LINE = 5
 PARTITIONS = 4
 INSTANCES = 2
+AHEAD = 10_000  # words, of the next fault: none finds all work done
 LONG_PATIENCE_S = 900
 OUTPUTS = ("words", "letters")
 REPARTITIONS = ("word-count-by-word-repartition", "word-count-by-letter-repartition")
@@ -28,24 +29,6 @@ def some_lines(dice):
     vocabulary = ["".join(dice.choices("abcdefgh", k=3)) for _ in range(300)]
     weights = [1 / (i + 1) for i in range(len(vocabulary))]
     return [" ".join(dice.choices(vocabulary, weights, k=WORDS_PER_LINE)) for _ in range(LINES)]
-
-
-class Source:
-    """Writes the lines, never far beyond the next fault: none of them finds all work done."""
-
-    AHEAD = 10_000
-
-    def __init__(self, bootstrap, lines):
-        self.client = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "enable.idempotence": True, **BACKOFF})
-        self.lines, self.written = lines, 0
-
-    def write(self, next_fault):
-        end = max(self.written, min(LINES, (next_fault + self.AHEAD) // WORDS_PER_LINE))
-        for number in range(self.written, end):
-            self.client.produce("lines", self.lines[number], partition=number % PARTITIONS)
-            self.client.poll(0)
-        require(self.client.flush(PATIENCE_S) == 0, "the lines could not be written")
-        self.written = end
 
 
 def expected(lines):
@@ -113,10 +96,10 @@ def count_all(scene, version, lines, dice):
         instances.start(i)
     deadline = time.monotonic() + LONG_PATIENCE_S
     last = onlookers["letters"]
-    source = Source(scene.bootstrap, lines)
+    source = Source(scene.bootstrap, "lines", lines, PARTITIONS)
     while any(onlooker.open for onlooker in onlookers.values()):
         next_at = events[0][0] if events else total
-        source.write(next_at)
+        source.write((next_at + AHEAD) // WORDS_PER_LINE)
         with scene.news:
             changed = scene.news.wait_for(
                 lambda: events and len(last.lines) >= next_at or not any(onlooker.open for onlooker in onlookers.values())

@@ -15,11 +15,13 @@ from toolchain import built, execute, missing
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.join(HERE, "..", "system"), os.path.join(HERE, "..", "chaos")]
 
+from confluent_kafka import Producer  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic  # noqa: E402
 from cluster import view_of, wait_until  # noqa: E402
 from machines import Loopback  # noqa: E402
 from scenario import require  # noqa: E402
 import services  # noqa: E402
+from transactions_test import BACKOFF  # noqa: E402
 
 PATIENCE_S = 60
 SETTINGS = ["naru.admin.listener=", "naru.journal.bytes=8388608", "naru.coordination.session.timeout.ms=3000",
@@ -106,6 +108,24 @@ class Program:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+
+class Source:
+    """Writes texts to the partitions of a topic in turn, as far as it is told to."""
+
+    def __init__(self, bootstrap, topic, texts, partitions):
+        self.client = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "enable.idempotence": True,
+                                "queue.buffering.max.messages": 2 * len(texts), **BACKOFF})
+        self.topic, self.texts, self.partitions = topic, texts, partitions
+        self.written = 0
+
+    def write(self, end):
+        end = max(self.written, min(len(self.texts), end))
+        for number in range(self.written, end):
+            self.client.produce(self.topic, self.texts[number], partition=number % self.partitions)
+            self.client.poll(0)
+        require(self.client.flush(PATIENCE_S) == 0, f"the records of {self.topic} could not be written")
+        self.written = end
 
 
 class Scene:
