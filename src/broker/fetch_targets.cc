@@ -120,8 +120,8 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
   const HostedPartition hosted = terms.by_topic_id ? services.partitions.find(target.topic_id, target.index)
                                                    : services.partitions.find(target.topic, target.index);
   if (!hosted) {
-    target.view.status =
-        hosted.why_missing(terms.by_topic_id ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition);
+    target.view.status = terms.by_topic_id ? why_not_here(services, hosted, target.topic_id, target.index)
+                                           : why_not_here(services, hosted, target.topic, target.index);
     return;
   }
   const std::string& topic = hosted.partition->identity().topic;

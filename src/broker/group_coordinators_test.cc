@@ -2,40 +2,26 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster_control/create_topics.h"
+#include "broker/one_partition_testing.h"
 #include "cluster_control/internal_topics.h"
-#include "cluster_control/metadata_bench.h"
 #include "consumer_groups/group_records.h"
-#include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
-#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
 // A broker with the one partition of __consumer_offsets. In its log is an offset of a topic that is gone, so that the
 // coordinator appends something, the tombstone, as soon as it has loaded.
-class GroupCoordinatorsTest : public testing::Test {
+class GroupCoordinatorsTest : public BrokerWithOnePartition {
  protected:
   GroupCoordinatorsTest() {
-    const Seams seams = process_->seams();
-    partition_ =
-        open_test_partition(node_.disk(), open_files_, {seams.clock, seams.scheduler, durability_, unsynced_logs_},
-                            {{"cleanup.policy", "compact"}});
+    host(kOffsetsTopic, {{"cleanup.policy", "compact"}});
     append_offset({"gone", PartitionIndex(0)}, Uuid{});
-    hosted_.add(partition_->identity(), {.partition = partition_, .log_dir = "/"});
-    NewTopic offsets{.name = std::string(kOffsetsTopic),
-                     .partition_count = 1,
-                     .configs = {{"cleanup.policy", "compact"}},
-                     .internal = true,
-                     .id = partition_->identity().topic_id};
-    CreateTopicsPlanner planner({{std::move(offsets)}, false}, config_, 0);
-    bench_.run(planner);
+    create({hosted_internal_topic(kOffsetsTopic)});
     publisher_.subscribe([this](MetadataImagePtr image) { return groups_.follow(std::move(image)); });
   }
   ~GroupCoordinatorsTest() override {
-    if (durability_.asked > 0) durability_.sync();
-    world_.run_for(1ms);
+    let_appends_end();
     world_.run_task(groups_.stop());
   }
 
@@ -52,8 +38,9 @@ class GroupCoordinatorsTest : public testing::Test {
     EXPECT_TRUE(group->finished());
     durability_.asked = 0;
   }
-  void publish() {
-    world_.run_task(publisher_.publish(*bench_.rebuild()));
+
+  void publish_and_wait() {
+    publish();
     world_.run_for(1s);
   }
 
@@ -65,30 +52,18 @@ class GroupCoordinatorsTest : public testing::Test {
     if (answer) offsets = answer->offsets;
   }
 
-  SimulatedWorld world_{1};
-  SimulatedNode& node_ = world_.add_node("broker");
-  std::unique_ptr<SimulatedProcess> process_ = node_.start();
-  const BrokerConfig config_ = *make_broker_config({{"node.id", "0"}});
-  OpenFiles open_files_{node_.disk(), 4};
-  MetricsRegistry metrics_;
-  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
-  ManualDurability durability_;
-  std::shared_ptr<Partition> partition_;
-  HostedPartitions hosted_;
-  MetadataBench bench_{1};
-  MetadataPublisher publisher_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
 };
 
 TEST_F(GroupCoordinatorsTest, NothingIsServedOrAppendedBeforeTheStart) {
-  publish();
-  publish();
+  publish_and_wait();
+  publish_and_wait();
   EXPECT_TRUE(groups_.shards().empty()) << "the commit journals may not have begun";
   EXPECT_EQ(partition_->log().end_offset(), Offset(1));
 }
 
 TEST_F(GroupCoordinatorsTest, TheStartServesWhatThereIsWithoutAnotherChange) {
-  publish();
+  publish_and_wait();
   world_.run_task(groups_.start());
   world_.run_for(1s);
   EXPECT_EQ(groups_.shards().size(), 1U);
@@ -101,7 +76,7 @@ TEST_F(GroupCoordinatorsTest, TheOffsetOfAFormerTopicOfTheSameNameGoesWhenItsSha
   const GroupPartition of_todays{std::string(kOffsetsTopic), PartitionIndex(1)};
   append_offset(of_former, Uuid{7, 7});
   append_offset(of_todays, partition_->identity().topic_id);
-  publish();
+  publish_and_wait();
   world_.run_task(groups_.start());
   world_.run_for(1s);
   durability_.sync();

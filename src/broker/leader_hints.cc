@@ -6,12 +6,31 @@
 #include "cluster_control/metadata_publisher.h"
 
 namespace naru {
+namespace {
+
+ErrorCode why_missing(const TopicMetadata* topic, PartitionIndex index, ErrorCode unknown_topic) {
+  if (topic == nullptr) return unknown_topic;
+  return topic->partition(index) == nullptr ? ErrorCode::unknown_topic_or_partition : ErrorCode::not_leader_or_follower;
+}
+
+}  // namespace
+
+Status why_not_here(const BrokerServices& services, const HostedPartition& hosted, std::string_view topic,
+                    PartitionIndex index) {
+  const MetadataImagePtr image = services.metadata.current();
+  return hosted.why_missing(why_missing(image->find_topic(topic), index, ErrorCode::unknown_topic_or_partition));
+}
+
+Status why_not_here(const BrokerServices& services, const HostedPartition& hosted, const Uuid& topic_id,
+                    PartitionIndex index) {
+  const MetadataImagePtr image = services.metadata.current();
+  return hosted.why_missing(why_missing(image->find_topic(topic_id), index, ErrorCode::unknown_topic_id));
+}
 
 const PartitionState* find_partition_state(const MetadataImage& image, std::string_view topic, const Uuid& topic_id,
                                            PartitionIndex index) {
   const TopicMetadata* found = topic_id.is_zero() ? image.find_topic(topic) : image.find_topic(topic_id);
-  if (found == nullptr || index < PartitionIndex(0) || index.value() >= found->partition_count()) return nullptr;
-  return found->partitions[static_cast<size_t>(index.value())].get();
+  return found == nullptr ? nullptr : found->partition(index);
 }
 
 BrokerId nearest_replica(const MetadataImage& image, const PartitionState& state, BrokerId self,

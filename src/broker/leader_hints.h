@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "broker/broker_services.h"
+#include "broker/hosted_partitions.h"
 #include "broker/request_context.h"
 #include "cluster_control/metadata_image.h"
 #include "platform/transport.h"
@@ -15,6 +16,12 @@ namespace naru {
 // The state of a partition; topics are found by id, or by name where the id is zero. nullptr when there is none.
 const PartitionState* find_partition_state(const MetadataImage& image, std::string_view topic, const Uuid& topic_id,
                                            PartitionIndex index);
+
+// What a client is told of a partition that is not served here: that it is elsewhere, or nowhere.
+Status why_not_here(const BrokerServices& services, const HostedPartition& hosted, std::string_view topic,
+                    PartitionIndex index);
+Status why_not_here(const BrokerServices& services, const HostedPartition& hosted, const Uuid& topic_id,
+                    PartitionIndex index);
 
 // KIP-392: an in-sync replica in the consumer's rack, if this broker leads and stands elsewhere; it takes turns between
 // partitions where there are several. None: read here.

@@ -2,48 +2,33 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster_control/create_topics.h"
+#include "broker/one_partition_testing.h"
 #include "cluster_control/internal_topics.h"
-#include "cluster_control/metadata_bench.h"
 #include "coordination_store/simulated/run_in_world.h"
-#include "platform/simulated/simulated_world.h"
-#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
 constexpr ProducerId kProducer(7);
 
-// A broker with one partition: of a topic of clients, or of __consumer_offsets.
-class MarkerWriterTest : public testing::Test {
+// The partition is of a topic of clients, or of __consumer_offsets.
+class MarkerWriterTest : public BrokerWithOnePartition {
  protected:
   ~MarkerWriterTest() override {
-    if (durability_.asked > 0) durability_.sync();
-    world_.run_for(1ms);
+    let_appends_end();
     world_.run_task(groups_.stop());
     world_.run_task(writer_.stop());
   }
 
-  void host(const std::string& topic, bool synced_at_once) {
-    const Seams seams = process_->seams();
+  void host(std::string_view topic, bool synced_at_once) {
     topic_ = topic;
-    partition_ =
-        open_test_partition(node_.disk(), open_files_, {seams.clock, seams.scheduler, durability_, unsynced_logs_},
-                            synced_at_once ? ConfigOverrides{{"flush.messages", "1000000"}} : ConfigOverrides{});
-    PartitionIdentity identity = partition_->identity();
-    identity.topic = topic;
-    hosted_.add(identity, {.partition = partition_, .log_dir = "/"});
+    BrokerWithOnePartition::host(topic,
+                                 synced_at_once ? ConfigOverrides{{"flush.messages", "1000000"}} : ConfigOverrides{});
   }
   void start_groups(bool synced_at_once = true) {
-    host(std::string(kOffsetsTopic), synced_at_once);
-    NewTopic offsets{.name = topic_,
-                     .partition_count = 1,
-                     .configs = {{"cleanup.policy", "compact"}},
-                     .internal = true,
-                     .id = partition_->identity().topic_id};
-    CreateTopicsPlanner planner({{std::move(offsets)}, false}, config_, 0);
-    bench_.run(planner);
-    world_.run_task(publisher_.publish(*bench_.rebuild()));
+    host(kOffsetsTopic, synced_at_once);
+    create({hosted_internal_topic(kOffsetsTopic)});
+    publish();
     world_.run_task(groups_.start());
     world_.run_for(1s);
   }
@@ -74,19 +59,7 @@ class MarkerWriterTest : public testing::Test {
   }
   Offset end() { return partition_->log().end_offset(); }
 
-  SimulatedWorld world_{1};
-  SimulatedNode& node_ = world_.add_node("broker");
-  std::unique_ptr<SimulatedProcess> process_ = node_.start();
-  const BrokerConfig config_ = *make_broker_config({{"node.id", "0"}});
-  OpenFiles open_files_{node_.disk(), 4};
-  MetricsRegistry metrics_;
-  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
-  ManualDurability durability_;
   std::string topic_;
-  std::shared_ptr<Partition> partition_;
-  HostedPartitions hosted_;
-  MetadataBench bench_{1};
-  MetadataPublisher publisher_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
   MarkerWriter writer_{process_->seams(), hosted_, groups_};
 };

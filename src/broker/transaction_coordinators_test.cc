@@ -3,37 +3,25 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "cluster_control/create_topics.h"
+#include "broker/one_partition_testing.h"
 #include "cluster_control/internal_topics.h"
-#include "cluster_control/metadata_bench.h"
 #include "coordination_store/simulated/run_in_world.h"
-#include "platform/simulated/simulated_world.h"
-#include "replication/partition_testing.h"
 
 namespace naru {
 namespace {
 
-// A broker with the one partition of __transaction_state, whose records are durable when the test says so.
-class TransactionCoordinatorsTest : public testing::Test {
+// The partition is the one of __transaction_state.
+class TransactionCoordinatorsTest : public BrokerWithOnePartition {
  protected:
   TransactionCoordinatorsTest() {
-    const Seams seams = process_->seams();
-    partition_ =
-        open_test_partition(node_.disk(), open_files_, {seams.clock, seams.scheduler, durability_, unsynced_logs_});
-    hosted_.add(partition_->identity(), {.partition = partition_, .log_dir = "/"});
-    NewTopic state{.name = std::string(kTransactionsTopic),
-                   .partition_count = 1,
-                   .internal = true,
-                   .id = partition_->identity().topic_id};
-    CreateTopicsPlanner planner({{std::move(state), {.name = "written", .partition_count = 1}}, false}, config_, 0);
-    bench_.run(planner);
-    world_.run_task(publisher_.publish(*bench_.rebuild()));
+    host(kTransactionsTopic);
+    create({hosted_internal_topic(kTransactionsTopic), {.name = "written", .partition_count = 1}});
+    publish();
     world_.run_task(coordinators_.start());
     world_.run_for(1s);
   }
   ~TransactionCoordinatorsTest() override {
-    if (durability_.asked > 0) durability_.sync();
-    world_.run_for(1ms);
+    let_appends_end();
     world_.run_task(coordinators_.stop());
     world_.run_task(peers_.stop());
     world_.run_task(coordinators_.stop_sending());
@@ -70,18 +58,6 @@ class TransactionCoordinatorsTest : public testing::Test {
                                               .may_wait = false}));
   }
 
-  SimulatedWorld world_{1};
-  SimulatedNode& node_ = world_.add_node("broker");
-  std::unique_ptr<SimulatedProcess> process_ = node_.start();
-  const BrokerConfig config_ = *make_broker_config({{"node.id", "0"}});
-  OpenFiles open_files_{node_.disk(), 4};
-  MetricsRegistry metrics_;
-  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
-  ManualDurability durability_;
-  std::shared_ptr<Partition> partition_;
-  HostedPartitions hosted_;
-  MetadataBench bench_{1};
-  MetadataPublisher publisher_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
   MarkerWriter writer_{process_->seams(), hosted_, groups_};
   Peers peers_{process_->seams(), BrokerId(0)};

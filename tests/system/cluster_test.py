@@ -10,11 +10,15 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "chaos"))
 
 from cluster import view_of, wait_until  # noqa: E402
+from kafka_messages import Connection  # noqa: E402
 from machines import Loopback  # noqa: E402
 from naru_process import NARU, PATIENCE_S  # noqa: E402
+from raw_client import batch  # noqa: E402
 from services import Broker, Etcd, free_port  # noqa: E402
 
 SETTINGS = ["naru.admin.listener=", "naru.journal.bytes=8388608", "naru.coordination.session.timeout.ms=3000"]
+
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_ID = 3, 6, 100
 
 
 class ClusterTest(unittest.TestCase):
@@ -91,6 +95,55 @@ class ClusterTest(unittest.TestCase):
         self.brokers[2].start()
         self.wait(lambda: None if not self.status()["repairs"] and not self.status()["absent_brokers"] else self.naru("cluster", "status"))
         self.assertIn("3 brokers, 2 topics, 6 partitions; all partitions are in order", self.naru("cluster", "status"))
+
+    def leader_of(self, partition):
+        """As soon as all brokers agree on it."""
+        leaders = set()
+
+        def why_not():
+            leaders.clear()
+            for broker in self.brokers:
+                view = view_of(broker)
+                leaders.add(view.partitions[partition].leader if view and partition in view.partitions else -1)
+            return None if len(leaders) == 1 and -1 not in leaders else f"the leaders of {partition} are {leaders}"
+        self.wait(why_not)
+        return leaders.pop()
+
+    def test_whoever_asks_the_wrong_broker_is_told_the_right_one(self):
+        self.naru("topic", "create", "alone", "--replicas", "1")
+        self.addCleanup(self.naru, "topic", "delete", "alone")
+        self.naru("topic", "create", "safe", "--replicas", "3")
+        self.addCleanup(self.naru, "topic", "delete", "safe")
+        # A follower is asked as well; consumers may read there.
+        for name, apis in (("alone", ["Produce", "Fetch"]), ("safe", ["Produce"])):
+            leader = self.leader_of(f"{name}/0")
+            with Connection(next(broker for broker in self.brokers if broker.number != leader)) as connection:
+                topic_id = connection.call("Metadata", 12, topics=[{"name": name}]).topics[0].topic_id
+                for api, version, topic in (("Produce", 12, {"name": name}), ("Produce", 13, {"topic_id": topic_id}),
+                                            ("Fetch", 12, {"topic": name}), ("Fetch", 17, {"topic_id": topic_id})):
+                    if api not in apis:
+                        continue
+                    with self.subTest(api=api, version=version):
+                        answer, elsewhere, nowhere = self.ask(connection, api, version, topic)
+                        self.assertEqual((elsewhere.error_code, nowhere.error_code), (NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION))
+                        self.assertEqual(elsewhere.current_leader.leader_id, leader)
+                        self.assertFalse(hasattr(nowhere, "current_leader"))
+                        if version > 12 or api == "Produce":
+                            nodes = [(node.node_id, node.port) for node in answer.node_endpoints]
+                            self.assertEqual(nodes, [(leader, self.brokers[leader - 1].port)])
+                for api, version in (("Produce", 13), ("Fetch", 17)):
+                    _, *partitions = self.ask(connection, api, version, {"topic_id": bytes(range(16))})
+                    self.assertEqual([partition.error_code for partition in partitions], 2 * [UNKNOWN_TOPIC_ID])
+
+    def ask(self, connection, api, version, topic):
+        """About partition 0, and about one that there is not. The answer and what it says of them."""
+        if api == "Produce":
+            partitions = [{"index": index, "records": batch([b"x"])} for index in (0, 7)]
+            answer = connection.call(api, version, acks=1, timeout_ms=1000, topic_data=[{**topic, "partition_data": partitions}])
+            return answer, *answer.responses[0].partition_responses
+        partitions = [{"partition": index, "fetch_offset": 0, "partition_max_bytes": 1000} for index in (0, 7)]
+        answer = connection.call(api, version, max_bytes=1000, topics=[{**topic, "partitions": partitions}])
+        return answer, *answer.responses[0].partitions
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/leader_hints.h"
 #include "kafka_protocol/messages/delete_records_request.h"
 #include "kafka_protocol/messages/delete_records_response.h"
 #include "replication/partition_maintenance.h"
@@ -21,8 +22,9 @@ struct BegunDeletion {
   Answer& answer;
 };
 
-Task<Result<Offset>> delete_from(const BrokerServices& services, const HostedPartition& hosted, Offset offset) {
-  if (!hosted) co_return failure(hosted.why_missing(ErrorCode::unknown_topic_or_partition));
+Task<Result<Offset>> delete_from(const BrokerServices& services, const HostedPartition& hosted, std::string_view topic,
+                                 PartitionIndex index, Offset offset) {
+  if (!hosted) co_return failure(why_not_here(services, hosted, topic, index));
   co_return co_await delete_records(hosted.partition, services.scheduler, offset);
 }
 
@@ -45,8 +47,9 @@ Task<Response> handle_delete_records(const BrokerServices& services, const Reque
     for (const auto& wanted : topic.partitions) {
       Answer& answer = answered.partitions.emplace_back(Answer{.partition_index = wanted.partition_index});
       const HostedPartition hosted = services.partitions.find(topic.name, wanted.partition_index);
-      const auto start = allowed ? co_await delete_from(services, hosted, wanted.offset)
-                                 : failure(Status(ErrorCode::topic_authorization_failed));
+      const auto start = allowed
+                             ? co_await delete_from(services, hosted, topic.name, wanted.partition_index, wanted.offset)
+                             : failure(Status(ErrorCode::topic_authorization_failed));
       if (start) {
         begun.push_back({hosted.partition, *start, answer});
       } else {

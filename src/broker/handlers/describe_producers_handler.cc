@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/leader_hints.h"
 #include "kafka_protocol/messages/describe_producers_request.h"
 #include "kafka_protocol/messages/describe_producers_response.h"
 
@@ -22,7 +23,7 @@ Status why_not(const BrokerServices& services, const RequestContext& context, st
   if (!seen.emplace(topic, index).second) {
     return Status(ErrorCode::invalid_request, "the request names this partition more than once");
   }
-  return hosted ? Status() : hosted.why_missing(ErrorCode::unknown_topic_or_partition);
+  return hosted ? Status() : why_not_here(services, hosted, topic, index);
 }
 
 void fill(const Result<std::vector<Producer>>& producers, DescribedProducers& described) {

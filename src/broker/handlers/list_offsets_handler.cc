@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/leader_hints.h"
 #include "foundation/canary.h"
 #include "kafka_protocol/messages/list_offsets_request.h"
 #include "kafka_protocol/messages/list_offsets_response.h"
@@ -116,7 +117,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
       } else if (!seen.emplace(topic.name, wanted.partition_index).second) {
         found.error_code = ErrorCode::invalid_request;
       } else if (!hosted) {
-        found.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
+        found.error_code = why_not_here(services, hosted, topic.name, wanted.partition_index).code();
       } else {
         co_await look_up(services, context, wanted, read_committed, hosted, found);
       }

@@ -1,6 +1,7 @@
 // OffsetForLeaderEpoch: where the records of a leader epoch end, so that clients notice that a log was truncated.
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/leader_hints.h"
 #include "kafka_protocol/messages/offset_for_leader_epoch_request.h"
 #include "kafka_protocol/messages/offset_for_leader_epoch_response.h"
 
@@ -10,9 +11,11 @@ namespace {
 using WantedEpochEnd = kafka::OffsetForLeaderEpochRequest::OffsetForLeaderPartition;
 using EpochEndAnswer = kafka::OffsetForLeaderEpochResponse::EpochEndOffset;
 
-Task<void> look_up(HostedPartition hosted, WantedEpochEnd wanted, EpochEndAnswer& answer) {
+Task<void> look_up(const BrokerServices& services, std::string_view topic, WantedEpochEnd wanted,
+                   EpochEndAnswer& answer) {
+  const HostedPartition hosted = services.partitions.find(topic, wanted.partition);
   if (!hosted) {
-    answer.error_code = hosted.why_missing(ErrorCode::unknown_topic_or_partition).code();
+    answer.error_code = why_not_here(services, hosted, topic, wanted.partition).code();
     co_return;
   }
   const auto end = co_await hosted.partition->end_of_epoch(wanted.current_leader_epoch, wanted.leader_epoch);
@@ -39,7 +42,7 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
     for (const auto& wanted : topic.partitions) {
       EpochEndAnswer answer{.partition = wanted.partition};
       if (allowed) {
-        co_await look_up(services.partitions.find(topic.topic, wanted.partition), wanted, answer);
+        co_await look_up(services, topic.topic, wanted, answer);
       } else {
         answer.error_code = ErrorCode::topic_authorization_failed;
       }

@@ -136,8 +136,9 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
                                       Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index) {
   const HostedPartition hosted = find_partition(services, context, slot);
   if (!hosted) {
-    return hosted.why_missing(context.version >= kFirstProduceWithIds ? ErrorCode::unknown_topic_id
-                                                                      : ErrorCode::unknown_topic_or_partition);
+    return context.version >= kFirstProduceWithIds
+               ? why_not_here(services, hosted, slot.topic->topic_id, slot.partition->index)
+               : why_not_here(services, hosted, slot.topic->name, slot.partition->index);
   }
   if (Status refused = why_not_writable(services, context, hosted); !refused.ok()) return refused;
   if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
