@@ -11,11 +11,6 @@
 namespace naru {
 namespace {
 
-// A batch is never larger than a segment.
-size_t batch_bytes_max(const GroupsConfig& config) {
-  return std::min<size_t>(1 << 20, static_cast<size_t>(config.offsets_topic_segment_bytes) / 2);
-}
-
 // How old the metrics of groups may be.
 constexpr Duration kLagInterval = 10s;
 
@@ -69,8 +64,7 @@ GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, co
       config_(config),
       hosted_(hosted),
       metadata_(metadata),
-      runtime_(std::string(kOffsetsTopic), *this, {seams.clock, seams.scheduler, metrics},
-               batch_bytes_max(config.groups)),
+      runtime_(std::string(kOffsetsTopic), *this, {seams.clock, seams.scheduler, metrics}),
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make(PartitionIndex, LeaderEpoch) {

@@ -17,12 +17,6 @@ GroupMigration migration_of(const std::string& policy) {
   return policy == "disabled" ? GroupMigration::disabled : GroupMigration::bidirectional;
 }
 
-// A group, or a member of the consumer protocol with what it said in the classic one, is one record, and never larger
-// than a segment.
-size_t at_most_a_record(const GroupsConfig& config, size_t bytes) {
-  return std::min<size_t>(bytes, static_cast<size_t>(config.offsets_topic_segment_bytes) / 4);
-}
-
 // Stored values that are not allowed (written by another version) are skipped.
 void override_timeout(const ConfigOverrides& overrides, std::string_view key, Milliseconds& timeout) {
   const auto found = overrides.find(key);
@@ -64,16 +58,16 @@ GroupSettings group_settings(const BrokerConfig& broker, const MetadataImage& im
                          .size_max = static_cast<size_t>(config.max_size),
                          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
                          .offsets_retention = config.offsets_retention,
-                         .group_bytes_max = at_most_a_record(config, 8 << 20),
-                         .commit_bytes_max = at_most_a_record(config, 16 << 20)};
+                         .group_bytes_max = 8 << 20,
+                         .commit_bytes_max = 16 << 20};
   // The log of the offsets has to remember those that have ended, too.
   const auto producers = static_cast<size_t>(broker.max_producers_per_partition);
   settings.pending_transactions_max = std::min(settings.pending_transactions_max, (producers + 1) / 2);
   settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
-  settings.consumer.subscription_bytes_max = at_most_a_record(config, 1 << 20);
+  settings.consumer.subscription_bytes_max = 1 << 20;
   // All members become records of one batch when a group changes its protocol.
-  settings.consumer.group_subscription_bytes_max = at_most_a_record(config, 16 << 20);
+  settings.consumer.group_subscription_bytes_max = 16 << 20;
   settings.consumer.size_max = static_cast<size_t>(config.consumer_max_size);
   settings.consumer.assignors = config.consumer_assignors;
   settings.consumer.migration = migration_of(config.consumer_migration_policy);

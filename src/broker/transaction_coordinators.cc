@@ -12,20 +12,10 @@
 namespace naru {
 namespace {
 
-// A batch is never larger than a segment.
-size_t batch_bytes_max(const TransactionsConfig& config) {
-  return std::min<size_t>(1 << 20, static_cast<size_t>(config.topic_segment_bytes) / 2);
-}
-
 TransactionSettings settings_of(const TransactionsConfig& config) {
-  // The record of a transaction names each of its partitions, and has to fit into a segment.
-  constexpr size_t kBytesPerPartition = 300;
-  TransactionSettings settings;
-  settings.timeout_max = config.max_timeout;
-  settings.id_expiration = config.id_expiration;
-  const size_t fitting = static_cast<size_t>(config.topic_segment_bytes) / 2 / kBytesPerPartition;
-  settings.partitions_max = std::clamp<size_t>(fitting, 1, settings.partitions_max);
-  return settings;
+  return {.timeout_max = config.max_timeout,
+          .id_expiration = config.id_expiration,
+          .expiry_interval = config.expiry_interval};
 }
 
 // Leaders elsewhere stand behind each other on one connection: none of them waits for longer, whatever the log does.
@@ -55,8 +45,7 @@ struct Joining {
 
 TransactionCoordinators::TransactionCoordinators(Parts parts)
     : parts_(std::move(parts)),
-      runtime_(std::string(kTransactionsTopic), *this, {parts_.seams.clock, parts_.seams.scheduler, parts_.metrics},
-               batch_bytes_max(parts_.config.transactions)),
+      runtime_(std::string(kTransactionsTopic), *this, {parts_.seams.clock, parts_.seams.scheduler, parts_.metrics}),
       sender_({.seams = parts_.seams,
                .self = parts_.config.node_id,
                .metadata = parts_.metadata,

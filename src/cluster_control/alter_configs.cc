@@ -160,8 +160,11 @@ const std::string* find_value(const ConfigOverrides& configs, std::string_view k
   return found != configs.end() ? &found->second : nullptr;
 }
 
-// A coordinator reads its topic from the beginning, and needs the last value of each key.
-Status check_stays_compacted(const std::string& topic, const ConfigOverrides& configs) {
+// A coordinator reads its topic from the beginning, and needs the last value of each key. It can live with all other
+// keys: limits of what clients may send (max.message.bytes, segment.bytes, timestamps) and the codec do not hold for
+// its own records.
+Status check_internal_topic(const std::string& topic, const ConfigOverrides& configs) {
+  if (!is_internal_topic(topic)) return {};
   constexpr std::string_view kWhy = "retention would remove what the coordinator still needs";
   const std::string* policy = find_value(configs, "cleanup.policy");
   if (policy == nullptr) {
@@ -170,34 +173,6 @@ Status check_stays_compacted(const std::string& topic, const ConfigOverrides& co
   }
   if (parse_config_list(*policy) == std::vector<std::string_view>{"compact"}) return {};
   return error(ErrorCode::invalid_config, "cleanup.policy of {} must be compact, not '{}': {}", topic, *policy, kWhy);
-}
-
-// How large a group's record may be follows from the size of a segment that the topic was made with.
-Status check_group_records_fit(const BrokerConfig& config, const ConfigOverrides& before,
-                               const ConfigOverrides& after) {
-  const int64_t needed = config.groups.offsets_topic_segment_bytes;
-  const std::string* bytes = find_value(after, "segment.bytes");
-  const std::string* present = find_value(before, "segment.bytes");
-  if (bytes == nullptr) {
-    if (present == nullptr) return {};
-    return error(ErrorCode::invalid_config, "segment.bytes of {} cannot be unset: records of groups would not fit",
-                 kOffsetsTopic);
-  }
-  if (present != nullptr && *present == *bytes) return {};
-  if (parse_config_integer(*bytes).value_or(0) >= needed) return {};
-  return error(ErrorCode::invalid_config,
-               "segment.bytes of {} must be at least offsets.topic.segment.bytes ({}), not '{}': records of groups "
-               "would not fit",
-               kOffsetsTopic, needed, *bytes);
-}
-
-// What a coordinator can live with. Limits of what clients may send (max.message.bytes, timestamps) and the codec do
-// not hold for its own records.
-Status check_internal_topic(const std::string& topic, const BrokerConfig& config, const ConfigOverrides& before,
-                            const ConfigOverrides& after) {
-  if (!is_internal_topic(topic)) return {};
-  NARU_TRY(check_stays_compacted(topic, after));
-  return topic == kOffsetsTopic ? check_group_records_fit(config, before, after) : Status();
 }
 
 // Whether acknowledgements wait for syncs, with these values in place of those that the target has.
@@ -258,7 +233,7 @@ Status AlterConfigsPlanner::plan_resource(const MetadataImage& image, const Alte
   }
   NARU_TRY(check_conflicts(target));
   if (target.scope == ConfigScope::topic) {
-    NARU_TRY(check_internal_topic(item.name, config_, before, target.configs));
+    NARU_TRY(check_internal_topic(item.name, target.configs));
   }
   if (validate_only_ || target.configs == before) return {};
   note_change_of_rule(image, item, target, before, generation, change);

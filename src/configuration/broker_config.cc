@@ -195,6 +195,8 @@ void fill_transactions(TransactionsConfig& transactions, const ConfigValues& val
   transactions.topic_segment_bytes = values.int32("transaction.state.log.segment.bytes");
   transactions.max_timeout = Milliseconds(values.int32("transaction.max.timeout.ms"));
   transactions.id_expiration = Milliseconds(values.int32("transactional.id.expiration.ms"));
+  transactions.expiry_interval =
+      Milliseconds(values.int32("transaction.remove.expired.transaction.cleanup.interval.ms"));
 }
 
 void fill_listeners(BrokerConfig& config, Problems& problems) {

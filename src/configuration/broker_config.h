@@ -47,6 +47,7 @@ struct TransactionsConfig {
   int32_t topic_segment_bytes = 0;
   Milliseconds max_timeout{};
   Milliseconds id_expiration{};
+  Milliseconds expiry_interval{};
 };
 
 struct ReplicationConfig {

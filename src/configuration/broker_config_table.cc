@@ -400,6 +400,11 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "604800000",
      .help = "How long a transactional id without an open transaction is remembered: 7 days.",
      .minimum = 1},
+    {.name = "transaction.remove.expired.transaction.cleanup.interval.ms",
+     .type = int32,
+     .default_text = "3600000",
+     .help = "How often transactional ids are looked for that need not be remembered any more: once an hour.",
+     .minimum = 1},
 
     {.name = "naru.log.level",
      .type = string,

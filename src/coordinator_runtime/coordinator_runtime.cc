@@ -4,16 +4,11 @@
 
 namespace naru {
 
-CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts,
-                                       size_t batch_max_bytes)
+CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts)
     : topic_(std::move(topic)),
       factory_(factory),
       metrics_(parts.metrics, topic_),
-      services_{.clock = parts.clock,
-                .scheduler = parts.scheduler,
-                .metrics = metrics_,
-                .tasks = tasks_,
-                .batch_max_bytes = batch_max_bytes} {}
+      services_{.clock = parts.clock, .scheduler = parts.scheduler, .metrics = metrics_, .tasks = tasks_} {}
 
 void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch) {
   std::shared_ptr<CoordinatorShard> shard;

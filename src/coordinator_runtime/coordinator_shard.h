@@ -45,8 +45,7 @@ struct CoordinatorServices {
   const Clock& clock;
   Scheduler& scheduler;
   CoordinatorMetrics& metrics;
-  TaskGroup& tasks;                  // of the shards; joined after the last one was stopped
-  size_t batch_max_bytes = 1 << 20;  // of several steps together
+  TaskGroup& tasks;  // of the shards; joined after the last one was stopped
 };
 
 // What makes shards of one kind.

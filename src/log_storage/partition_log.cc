@@ -96,7 +96,6 @@ Result<AppendOutcome> PartitionLog::append(BytesView batch, const ValidatedBatch
   stored.leader_epoch = epoch;
   stored.max_timestamp = validated.timestamp.max;
   if (validated.timestamp.type == TimestampType::log_append_time) stored.attributes |= batch_attribute::kLogAppendTime;
-  NARU_TRY(check_size(stored));
   NARU_TRY_ASSIGN(const auto marker, marker_of(stored, batch));
   const StoredHeader header = make_stored_header(batch, stored.base_offset, epoch, validated.timestamp);
   NARU_TRY_ASSIGN(AppendOutcome outcome, write_batch({header, batch_records(batch), stored, marker}, now));
@@ -138,12 +137,6 @@ Result<AppendOutcome> PartitionLog::write_batch(const BatchToWrite& batch, WallT
                         .bytes = static_cast<uint32_t>(stored.total_size)};
   std::ranges::copy(header, outcome.header.begin());
   return outcome;
-}
-
-Status PartitionLog::check_size(const BatchHeader& stored) const {
-  if (stored.total_size <= config_.segment_bytes) return Status();
-  return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", stored.total_size,
-               config_.segment_bytes);
 }
 
 Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {

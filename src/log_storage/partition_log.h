@@ -113,12 +113,11 @@ class PartitionLog {
   PartitionLog(const PartitionLog&) = delete;
   PartitionLog& operator=(const PartitionLog&) = delete;
 
-  // Assigns offsets and leader epoch and writes the batch, in one write. fenced_leader_epoch when the log already
-  // holds batches of a later epoch; record_list_too_large when the batch is larger than a segment.
+  // Assigns offsets and leader epoch and writes the batch, in one write. One that is larger than a segment has one for
+  // itself. fenced_leader_epoch when the log already holds batches of a later epoch.
   Result<AppendOutcome> append(BytesView batch, const ValidatedBatch& validated, LeaderEpoch epoch, WallTimeMs now);
   // The follower's form: a batch as the leader stored it, whose CRC the caller has checked. It must begin at
-  // end_offset(): logs have no gaps, compacted ones neither. It may be larger than a segment, because the leader's may
-  // have been larger once. Its producer is noted, not judged: the leader did that.
+  // end_offset(): logs have no gaps, compacted ones neither. Its producer is noted, not judged: the leader did that.
   Result<AppendOutcome> append_stored(BytesView batch, const BatchHeader& header, WallTimeMs now);
 
   // Whether a client may append this batch, as far as its producer is concerned. append() does not ask.
@@ -262,7 +261,6 @@ class PartitionLog {
   };
   Result<AppendOutcome> write_batch(const BatchToWrite& batch, WallTimeMs now);
   void note_aborted(const TransactionEnd& ended);
-  Status check_size(const BatchHeader& stored) const;
   Status make_room(const BatchHeader& stored, WallTimeMs now);
   Status roll(WallTimeMs now);
   Status replay(const OpenOptions& options, RecoveryReport& report);

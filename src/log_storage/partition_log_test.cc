@@ -87,14 +87,23 @@ TEST(PartitionLog, FollowerAppendsBatchesAsTheyAre) {
   EXPECT_EQ(leader_disk.files().content(LogOnDisk::segment(0)), follower_disk.files().content(LogOnDisk::segment(0)));
 }
 
-TEST(PartitionLog, RefusesBatchesOfAnOlderEpochAndThoseLargerThanASegment) {
+TEST(PartitionLog, RefusesBatchesOfAnOlderEpoch) {
   LogOnDisk disk(1);
   const auto log = disk.must_open();
   ASSERT_TRUE(append(*log, numbered_batch(0, 2, LeaderEpoch(5))).has_value());
   EXPECT_EQ(append(*log, numbered_batch(1, 2, LeaderEpoch(4))).error(), ErrorCode::fenced_leader_epoch);
-  EXPECT_EQ(append(*log, numbered_batch(1, 100, LeaderEpoch(5))).error(), ErrorCode::record_list_too_large);
   EXPECT_FALSE(log->offline());
   EXPECT_EQ(log->end_offset(), Offset(2));
+}
+
+TEST(PartitionLog, ABatchLargerThanASegmentHasOneForItself) {
+  LogOnDisk disk(1);
+  const auto log = disk.must_open();
+  for (const int64_t records : {2, 100, 2}) ASSERT_TRUE(append(*log, numbered_batch(1, records)).has_value());
+  EXPECT_EQ(log->end_offset(), Offset(104));
+  for (const int64_t base : {0, 2, 102}) {
+    EXPECT_TRUE(disk.files().exists(LogOnDisk::segment(base)).value_or(false)) << base;
+  }
 }
 
 TEST(PartitionLog, RollsByAge) {

@@ -141,6 +141,26 @@ TEST(TransactionCodes, AddingAndVerifying) {
   }
 }
 
+TEST(TransactionCodes, OneThatWasTooSlowIsToldWhatItsClientUnderstands) {
+  using Mode = AddPartitions::Mode;
+  const auto test = in_state(ongoing, kTransactionVersion1);
+  const ProducerIdentity slow = test->coordinator->durable_state().at("tx").producer;
+  test->advance(61s);
+  test->write_markers();
+  const auto code = [&](Mode mode, bool may_recover = true) {
+    const AddPartitions request{.transactional_id = "tx",
+                                .producer = slow,
+                                .partitions = {test_partition(0)},
+                                .mode = mode,
+                                .may_recover = may_recover};
+    return test->add(request).value().partitions.at(0);
+  };
+  EXPECT_EQ(code(Mode::add), ErrorCode::invalid_producer_id_mapping);
+  EXPECT_EQ(code(Mode::add, false), ErrorCode::producer_fenced) << "it would abort, and come again as the same";
+  EXPECT_EQ(code(Mode::implicit), ErrorCode::transaction_abortable);
+  EXPECT_EQ(code(Mode::verify_only), ErrorCode::producer_fenced);
+}
+
 TEST(TransactionCodes, AnEpochThatNobodyIsGivenIsJudgedAfterTheId) {
   const auto test = in_state(TransactionState::ongoing, kTransactionVersion1);
   const ProducerId id = test->coordinator->durable_state().at("tx").producer.id;

@@ -77,6 +77,8 @@ struct AddPartitions {
   std::vector<TopicPartitionName> partitions;
   Mode mode = Mode::add;
   uint64_t connection = 0;  // of the client; looked at in mode add
+  // After INVALID_PRODUCER_ID_MAPPING, the client asks who it is; otherwise it would come to the same end each time.
+  bool may_recover = true;
   // For the end of the transaction before, if that is being ended: otherwise concurrent_transactions at once.
   bool may_wait = true;
 };

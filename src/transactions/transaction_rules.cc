@@ -90,7 +90,8 @@ ErrorCode judge_add(const StoredTransaction& stored, const AddPartitions& reques
       if (!stored.aborted_by_coordinator) return ErrorCode::producer_fenced;
       // Both are for it to abort and to find out who it is; each is what its clients understand.
       if (request.mode == AddPartitions::Mode::implicit) return ErrorCode::transaction_abortable;
-      if (request.mode == AddPartitions::Mode::add) return ErrorCode::invalid_producer_id_mapping;
+      if (request.mode == AddPartitions::Mode::add && request.may_recover)
+        return ErrorCode::invalid_producer_id_mapping;
       return ErrorCode::producer_fenced;
     case Speaker::other_epoch:
       return ErrorCode::producer_fenced;

@@ -49,6 +49,10 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
+    def create(self, topic, *options):
+        self.naru("topic", "create", topic, *options)
+        self.addCleanup(self.naru, "topic", "delete", topic)
+
     def status(self):
         return json.loads(self.naru("cluster", "status", "--json"))
 
@@ -64,8 +68,8 @@ class ClusterTest(unittest.TestCase):
         return None
 
     def test_a_broker_is_away_and_comes_back(self):
-        self.naru("topic", "create", "safe", "--partitions", "3", "--replicas", "3")
-        self.naru("topic", "create", "alone", "--partitions", "3", "--replicas", "1")
+        self.create("safe", "--partitions", "3", "--replicas", "3")
+        self.create("alone", "--partitions", "3", "--replicas", "1")
         self.assertIn("3 brokers, 2 topics, 6 partitions; all partitions are in order", self.naru("cluster", "status"))
         self.assertEqual(self.status()["repairs"], [])
 
@@ -110,10 +114,8 @@ class ClusterTest(unittest.TestCase):
         return leaders.pop()
 
     def test_whoever_asks_the_wrong_broker_is_told_the_right_one(self):
-        self.naru("topic", "create", "alone", "--replicas", "1")
-        self.addCleanup(self.naru, "topic", "delete", "alone")
-        self.naru("topic", "create", "safe", "--replicas", "3")
-        self.addCleanup(self.naru, "topic", "delete", "safe")
+        self.create("alone", "--replicas", "1")
+        self.create("safe", "--replicas", "3")
         # A follower is asked as well; consumers may read there.
         for name, apis in (("alone", ["Produce", "Fetch"]), ("safe", ["Produce"])):
             leader = self.leader_of(f"{name}/0")

@@ -230,8 +230,12 @@ class Scene:
 
     def wait_read(self, members, count):
         """Until they have read all numbers up to this one between them."""
-        wanted = set(range(count))
-        self.wait(lambda: wanted <= {value for member in members for value in member.values()}, f"{count} records are read")
+        def missing():
+            return set(range(count)).difference(*(member.values() for member in members))
+        try:
+            self.wait(lambda: not missing(), f"{count} records are read")
+        except AssertionError as problem:
+            raise AssertionError(f"{len(missing())} are missing, the first are {sorted(missing())[:5]}\n{problem}") from None
 
     def describe(self, group):
         with Connection(self.broker) as connection:

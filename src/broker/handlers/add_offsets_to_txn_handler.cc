@@ -27,6 +27,9 @@ Task<Response> handle_add_offsets_to_txn(const BrokerServices& services, const R
     response.error_code = ErrorCode::coordinator_not_available;
     co_return encode_reply(context, response);
   }
+  // A client that knows no word for being fenced (librdkafka) does not know either how to recover here, though it does
+  // after AddPartitionsToTxn.
+  const bool may_recover = context.version >= kFirstTxnVersionWithFenced;
   const RequestsBehind wait(context);
   context.times.mark(RequestStage::handled, services.clock.now());
   const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
@@ -34,7 +37,8 @@ Task<Response> handle_add_offsets_to_txn(const BrokerServices& services, const R
                                                      .producer = {request.producer_id, request.producer_epoch},
                                                      .partitions = {{std::string(kOffsetsTopic), *partition}},
                                                      .mode = AddPartitions::Mode::add,
-                                                     .connection = context.connection->number()}](
+                                                     .connection = context.connection->number(),
+                                                     .may_recover = may_recover}](
                                     TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
                                     const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
         transactions.add_partitions(std::move(add), std::move(reply), time, outcome);

@@ -145,6 +145,10 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
   auto validated =
       validate(services, slot, rules_for(*hosted.config, services.config, context.version), &slot.rejected_record);
   if (!validated) return validated.error();
+  if (const size_t bytes = slot.partition->records->size(); bytes > static_cast<size_t>(hosted.config->segment_bytes)) {
+    return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", bytes,
+                 hosted.config->segment_bytes);
+  }
   if (!slot.unverified.ok()) return slot.unverified;
   hosted.partition->append({.batch = context.keep(*slot.partition->records),
                             .validated = std::move(*validated),

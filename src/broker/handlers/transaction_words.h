@@ -46,8 +46,9 @@ class RequestsBehind {
 // The request was overtaken by what its producer has said on a later connection: it has no effect and no answer.
 inline Response close_late(const RequestContext& context, std::string_view transactional_id) {
   return close_connection(
-      fmt::format("{} of the transactional id {} comes late: its producer has connected again since", context.api.name,
-                  transactional_id));
+      fmt::format("{} of the transactional id {} may come late: its producer has connected again since, or the "
+                  "coordinator was loaded since; what comes on a new connection is taken",
+                  context.api.name, transactional_id));
 }
 
 }  // namespace naru

@@ -1,5 +1,6 @@
 """The program of the client confluent-kafka."""
 
+import contextlib
 import sys
 import threading
 import time
@@ -137,7 +138,8 @@ def idempotent(bootstrap, topic, count):
 
 def group(bootstrap, topic, name, strategy):
     config = {"bootstrap.servers": bootstrap, "group.id": name, "auto.offset.reset": "earliest", "auto.commit.interval.ms": 200,
-              "reconnect.backoff.max.ms": 500}
+              "reconnect.backoff.max.ms": 500,
+              "enable.auto.offset.store": False}  # nothing is committed before it is printed: the program may be killed in between
     if strategy == "consumer":
         config["group.protocol"] = "consumer"
     else:
@@ -155,6 +157,8 @@ def group(bootstrap, topic, name, strategy):
         message = consumer.poll(SHORT_WAIT_S)
         if message is not None and not message.error():
             print("record", f"{topic}/{message.partition()}", message.offset(), message.value().decode(), flush=True)
+            with contextlib.suppress(KafkaException):  # the partition was taken away meanwhile
+                consumer.store_offsets(message)
     consumer.close()
 
 

@@ -185,8 +185,10 @@ public class Client {
   private void group(String name, String strategy) {
     Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "group.id", name, "auto.offset.reset", "earliest",
         "auto.commit.interval.ms", 200, "reconnect.backoff.max.ms", 500));
-    if (strategy.equals("consumer")) {
-      config.put("group.protocol", "consumer");
+    boolean byHand = strategy.equals("consumer");
+    if (byHand) {
+      // By itself, this consumer may commit what its program has not seen yet (KAFKA-18641), and the program may be killed then.
+      config.putAll(Map.of("group.protocol", "consumer", "enable.auto.commit", "false"));
     } else {
       String assignor = strategy.equals("range") ? "RangeAssignor" : "CooperativeStickyAssignor";
       config.putAll(Map.of("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor,
@@ -209,7 +211,9 @@ public class Client {
         for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(SHORT_WAIT_MS))) {
           System.out.println("record " + topic + "/" + record.partition() + " " + record.offset() + " " + record.value());
         }
+        if (byHand) consumer.commitAsync();
       }
+      if (byHand) consumer.commitSync();
     }
   }
 

@@ -246,7 +246,8 @@ fn group(bootstrap: &str, topic: &str, name: &str, strategy: &str) -> Outcome {
     config.set("bootstrap.servers", bootstrap).set("group.id", name).set("auto.offset.reset", "earliest");
     config.set("auto.commit.interval.ms", "200").set("reconnect.backoff.max.ms", "500");
     config.set("partition.assignment.strategy", strategy).set("session.timeout.ms", "6000");
-    config.set("heartbeat.interval.ms", "500");
+    // Nothing is committed before it is printed: the program may be killed in between.
+    config.set("heartbeat.interval.ms", "500").set("enable.auto.offset.store", "false");
     let consumer: BaseConsumer<Teller> = config.create_with_context(Teller)?;
     consumer.subscribe(&[topic])?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -259,6 +260,7 @@ fn group(bootstrap: &str, topic: &str, name: &str, strategy: &str) -> Outcome {
         if let Some(Ok(message)) = consumer.poll(SHORT_WAIT) {
             let value = message.payload_view::<str>().ok_or("no value")??;
             println!("record {topic}/{} {} {value}", message.partition(), message.offset());
+            let _ = consumer.store_offset_from_message(&message); // in vain if the partition was taken away meanwhile
         }
     }
     Ok(())
