@@ -24,8 +24,10 @@ constexpr VersionRange kCommitVersions{.min = 2, .max = 9};
 constexpr size_t kOffsetGroupsAtOnce = 100;
 
 Task<Result<kafka::OffsetFetchResponse>> ask_for_offsets(ClusterClient& client, const Connection& connection,
-                                                         std::span<const std::string> group_ids) {
+                                                         std::span<const std::string> group_ids,
+                                                         bool require_stable = false) {
   kafka::OffsetFetchRequest request;
+  request.require_stable = require_stable;
   for (const std::string& group_id : group_ids) {
     auto& group = request.groups.emplace_back();
     group.group_id = group_id;
@@ -48,13 +50,35 @@ Result<CommittedOffsets> offsets_of(const FetchedGroup& group) {
   return offsets;
 }
 
+Result<FetchedGroup> find_group(kafka::OffsetFetchResponse response, const std::string& group_id) {
+  for (FetchedGroup& group : response.groups) {
+    if (group.group_id == group_id) return std::move(group);
+  }
+  return failure(ErrorCode::network_exception, "group {}: the broker's answer leaves it out", group_id);
+}
+
 Task<Result<CommittedOffsets>> fetch_offsets_at(ClusterClient& client, Coordinator coordinator,
                                                 const std::string& group_id) {
-  NARU_CO_TRY_ASSIGN(const auto response, co_await ask_for_offsets(client, coordinator.connection, {&group_id, 1}));
-  for (const FetchedGroup& group : response.groups) {
-    if (group.group_id == group_id) co_return offsets_of(group);
+  NARU_CO_TRY_ASSIGN(auto response, co_await ask_for_offsets(client, coordinator.connection, {&group_id, 1}));
+  NARU_CO_TRY_ASSIGN(const FetchedGroup group, find_group(std::move(response), group_id));
+  co_return offsets_of(group);
+}
+
+using PendingProducers = std::map<TopicPartition, ProducerId>;
+
+Task<Result<PendingProducers>> find_pending_at(ClusterClient& client, Coordinator coordinator,
+                                               const std::string& group_id) {
+  NARU_CO_TRY_ASSIGN(auto response, co_await ask_for_offsets(client, coordinator.connection, {&group_id, 1}, true));
+  NARU_CO_TRY_ASSIGN(const FetchedGroup group, find_group(std::move(response), group_id));
+  NARU_CO_TRY(group_error(group.error_code, group_id));
+  PendingProducers pending;
+  for (const auto& topic : group.topics) {
+    for (const auto& partition : topic.partitions) {
+      if (partition.error_code != ErrorCode::unstable_offset_commit) continue;
+      pending[{topic.name, partition.partition_index}] = partition.naru_pending_producer_id;
+    }
   }
-  co_return failure(ErrorCode::network_exception, "group {}: the broker's answer leaves it out", group_id);
+  co_return pending;
 }
 
 // An error, or an answer that leaves partitions out, is an error of the whole.
@@ -112,6 +136,12 @@ Task<Result<CommittedOffsets>> fetch_group_offsets(ClusterClient& client, std::s
   co_return co_await at_coordinator(
       client, CoordinatorKind::group, group_id, client.options().request_timeout,
       [&](Coordinator coordinator) { return fetch_offsets_at(client, std::move(coordinator), group_id); });
+}
+
+Task<Result<std::map<TopicPartition, ProducerId>>> find_pending_offsets(ClusterClient& client, std::string group_id) {
+  co_return co_await at_coordinator(
+      client, CoordinatorKind::group, group_id, client.options().request_timeout,
+      [&](Coordinator coordinator) { return find_pending_at(client, std::move(coordinator), group_id); });
 }
 
 Task<Result<std::map<std::string, CommittedOffsets>>> fetch_offsets_of_groups(ClusterClient& client,

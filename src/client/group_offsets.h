@@ -15,6 +15,8 @@ using CommittedOffsets = std::map<TopicPartition, Offset>;
 // Like all calls here: asks the coordinator; again, as long as the client waits for an answer, while that is loading or
 // moves. A group that does not exist has none.
 Task<Result<CommittedOffsets>> fetch_group_offsets(ClusterClient& client, std::string group_id);
+// Whose transactions have to end before it is known what is committed, by partition.
+Task<Result<std::map<TopicPartition, ProducerId>>> find_pending_offsets(ClusterClient& client, std::string group_id);
 // Of several groups that `coordinator` coordinates. Those that it does not answer for are left out.
 Task<Result<std::map<std::string, CommittedOffsets>>> fetch_offsets_of_groups(ClusterClient& client,
                                                                               BrokerId coordinator,

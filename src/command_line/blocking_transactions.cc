@@ -1,5 +1,7 @@
 #include "command_line/blocking_transactions.h"
 
+#include <algorithm>
+
 #include "client/offsets.h"
 #include "client/record_time.h"
 
@@ -41,6 +43,14 @@ Task<std::vector<TopicPartition>> find_blocked(client::ClusterClient& client,
   co_return blocked;
 }
 
+Task<std::optional<client::TransactionDescription>> describe_known(client::ClusterClient& client,
+                                                                   const OpenTransaction& transaction) {
+  if (!transaction.known) co_return std::nullopt;
+  auto described = co_await client::describe_transaction(client, transaction.known->id);
+  if (!described || described->producer.id != transaction.producer.producer.id) co_return std::nullopt;
+  co_return std::move(*described);
+}
+
 }  // namespace
 
 Task<std::vector<BlockingTransaction>> find_blocking(client::ClusterClient& client,
@@ -52,11 +62,29 @@ Task<std::vector<BlockingTransaction>> find_blocking(client::ClusterClient& clie
   for (const OpenTransaction& transaction : open.all) {
     // The first of a partition is the one that keeps its last stable offset.
     if (!blocking.empty() && blocking.back().open.partition == transaction.partition) continue;
-    blocking.push_back({.open = transaction, .description = std::nullopt, .is_hanging = open.is_hanging(transaction)});
-    if (!transaction.known) continue;
-    auto described = co_await client::describe_transaction(client, transaction.known->id);
-    if (described && described->producer.id == transaction.producer.producer.id)
-      blocking.back().description = std::move(*described);
+    blocking.push_back({.open = transaction,
+                        .description = co_await describe_known(client, transaction),
+                        .is_hanging = open.is_hanging(transaction)});
+  }
+  co_return blocking;
+}
+
+Task<std::vector<BlockingTransaction>> find_blocking_offsets(client::ClusterClient& client,
+                                                             const std::map<TopicPartition, ProducerId>& pending) {
+  std::vector<BlockingTransaction> blocking;
+  client::TransactionFilter filter;
+  for (const auto& [partition, producer] : pending) filter.producer_ids.push_back(producer);
+  const auto known = co_await client::list_transactions(client, std::move(filter));
+  for (const auto& [partition, producer] : pending) {
+    BlockingTransaction& one = blocking.emplace_back();
+    one.has_offset = true;
+    one.open.partition = partition;
+    one.open.producer.producer.id = producer;
+    if (!known) continue;
+    const auto whose = std::ranges::find(*known, producer, &client::ListedTransaction::producer_id);
+    if (whose != known->end()) one.open.known = *whose;
+    one.description = co_await describe_known(client, one.open);
+    if (one.description) one.open.producer.producer = one.description->producer;
   }
   co_return blocking;
 }

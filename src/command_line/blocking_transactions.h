@@ -10,7 +10,10 @@
 namespace naru::command_line {
 
 struct BlockingTransaction {
-  OpenTransaction open;                                       // the oldest of its partition
+  OpenTransaction open;  // the oldest of its partition, or with an offset of it
+  // What the group has committed of the partition is known only when it ends: it has not begun there, but in the
+  // group's own log.
+  bool has_offset = false;
   std::optional<client::TransactionDescription> description;  // as its coordinator tells
   bool is_hanging = false;                                    // no coordinator knows it
 };
@@ -19,5 +22,10 @@ struct BlockingTransaction {
 // while there is more above. In the order of partitions; what cannot be found out is left out.
 Task<std::vector<BlockingTransaction>> find_blocking(client::ClusterClient& client,
                                                      const std::vector<PartitionProgress>& partitions);
+
+// For each partition whose offset was committed in a transaction. In the order of partitions; `pending` has the
+// producers.
+Task<std::vector<BlockingTransaction>> find_blocking_offsets(
+    client::ClusterClient& client, const std::map<client::TopicPartition, ProducerId>& pending);
 
 }  // namespace naru::command_line

@@ -183,15 +183,20 @@ Reason explain_open_transaction(const GroupFacts& facts) {
   const BlockingTransaction& first = facts.blocking.front();
   const client::PartitionProducer& producer = first.open.producer;
   const std::string where = printable(first.open.partition.to_string());
+  const std::string_view how = first.has_offset ? "that commits its offset of" : "in";
   Reason reason{.word = "open-transaction",
-                .sentence = fmt::format("{} waits for an open transaction in {}: {}", subject(facts.group), where,
+                .sentence = fmt::format("{} waits for an open transaction {} {}: {}", subject(facts.group), how, where,
                                         transaction_text(first, facts.now)),
                 .evidence = {remedy_for(first)}};
-  std::string begun = fmt::format("it began at offset {} of {}", producer.transaction_start, where);
-  if (producer.last_timestamp >= 0)
-    begun += fmt::format("; its producer's last record there is {} old",
-                         format_age(age_of(producer.last_timestamp, facts.now)));
-  reason.evidence.push_back(std::move(begun));
+  if (first.has_offset) {
+    reason.evidence.emplace_back("until it ends, members that come to a partition are not told where to begin there");
+  } else {
+    std::string begun = fmt::format("it began at offset {} of {}", producer.transaction_start, where);
+    if (producer.last_timestamp >= 0)
+      begun += fmt::format("; its producer's last record there is {} old",
+                           format_age(age_of(producer.last_timestamp, facts.now)));
+    reason.evidence.push_back(std::move(begun));
+  }
   if (facts.blocking.size() > 1)
     reason.evidence.push_back(
         fmt::format("it waits so in {}", counted(static_cast<int64_t>(facts.blocking.size()), "partition")));

@@ -129,6 +129,18 @@ TEST(GroupReasons, AnOpenTransactionIsNamedWithItsProducerAndWhatToDo) {
   EXPECT_EQ(explain(facts).word, "moving") << "it waits, but never for long";
 }
 
+TEST(GroupReasons, AnOpenTransactionWithTheOffsetsOfTheGroupIsNamedAsWell) {
+  GroupFacts facts = waiting_for_a_transaction();
+  facts.blocking[0].has_offset = true;
+  const Reason reason = explain(facts);
+  EXPECT_EQ(reason.word, "open-transaction");
+  EXPECT_TRUE(reason.sentence.starts_with(
+      "group g waits for an open transaction that commits its offset of orders-0: that of transactional id copier ("))
+      << reason.sentence;
+  ASSERT_EQ(reason.evidence.size(), 3u);
+  EXPECT_EQ(reason.evidence[1], "until it ends, members that come to a partition are not told where to begin there");
+}
+
 TEST(GroupReasons, AnOpenTransactionThatNoCoordinatorKnows) {
   GroupFacts facts = waiting_for_a_transaction();
   BlockingTransaction& blocking = facts.blocking[0];

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "client/coordinator.h"
+#include "client/group_offsets.h"
 #include "command_line/group_commands.h"
 #include "command_line/group_reasons.h"
 #include "command_line/json_text.h"
@@ -45,6 +46,18 @@ Task<Result<Movement>> watch(CommandContext& context, client::ClusterClient& cli
   co_return movement;
 }
 
+Task<Result<std::vector<BlockingTransaction>>> find_still_pending(
+    client::ClusterClient& client, const std::string& group_id,
+    const std::map<client::TopicPartition, ProducerId>& before) {
+  NARU_CO_TRY_ASSIGN(auto pending, co_await client::find_pending_offsets(client, group_id));
+  std::erase_if(pending, [&before](const auto& each) {
+    const auto known = before.find(each.first);
+    return known == before.end() || known->second != each.second;
+  });
+  if (pending.empty()) co_return std::vector<BlockingTransaction>();
+  co_return co_await find_blocking_offsets(client, pending);
+}
+
 Task<Result<Reason>> find_reason(CommandContext& context, client::ClusterClient& client, const GroupWhyFlags& flags) {
   GroupFacts facts;
   auto group = co_await client::describe_group(client, flags.name, Duration::zero());
@@ -55,10 +68,14 @@ Task<Result<Reason>> find_reason(CommandContext& context, client::ClusterClient&
   NARU_CO_TRY_ASSIGN(facts.partitions, co_await find_progress(client, facts.group));
   NARU_CO_TRY_ASSIGN(facts.missing_topics, co_await find_missing_topics(client, facts.group));
   co_await find_record_times(client, facts.partitions);
-  if (is_worth_watching(facts)) {
+  NARU_CO_TRY_ASSIGN(const auto pending, co_await client::find_pending_offsets(client, flags.name));
+  if (is_worth_watching(facts) || (!pending.empty() && !facts.group.members.empty())) {
     NARU_CO_TRY_ASSIGN(facts.movement, co_await watch(context, client, facts, flags.watch));
     // Whoever reads committed records is at an open transaction all the time, and moves on when it ends.
     if (facts.movement->records == 0) facts.blocking = co_await find_blocking(client, facts.partitions);
+    if (facts.movement->records == 0 && facts.blocking.empty()) {
+      NARU_CO_TRY_ASSIGN(facts.blocking, co_await find_still_pending(client, flags.name, pending));
+    }
   }
   facts.now = context.seams.clock.wall_now_ms();
   co_return explain(facts);

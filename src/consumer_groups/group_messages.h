@@ -164,6 +164,7 @@ struct FetchedOffset {
   GroupPartition partition;
   std::optional<CommittedOffset> committed;
   ErrorCode error = ErrorCode::none;
+  ProducerId pending_producer = kNoProducerId;  // with unstable_offset_commit: who has to end its transaction first
 };
 
 struct FetchOffsetsAnswer {

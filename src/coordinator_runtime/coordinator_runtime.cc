@@ -4,11 +4,16 @@
 
 namespace naru {
 
-CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts)
+CoordinatorRuntime::CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts,
+                                       size_t batch_max_bytes)
     : topic_(std::move(topic)),
       factory_(factory),
       metrics_(parts.metrics, topic_),
-      services_{.clock = parts.clock, .scheduler = parts.scheduler, .metrics = metrics_, .tasks = tasks_} {}
+      services_{.clock = parts.clock,
+                .scheduler = parts.scheduler,
+                .metrics = metrics_,
+                .tasks = tasks_,
+                .batch_max_bytes = batch_max_bytes} {}
 
 void CoordinatorRuntime::serve(const std::shared_ptr<Partition>& partition, LeaderEpoch leader_epoch) {
   std::shared_ptr<CoordinatorShard> shard;

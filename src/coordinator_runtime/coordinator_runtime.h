@@ -29,8 +29,8 @@ class CoordinatorRuntime {
     Scheduler& scheduler;
     MetricsRegistry& metrics;
   };
-  // `factory` outlives it.
-  CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts);
+  // `factory` outlives it. Batches of records are at most `batch_max_bytes` long, if single steps are.
+  CoordinatorRuntime(std::string topic, StateShardFactory& factory, Parts parts, size_t batch_max_bytes = 1 << 20);
 
   const std::string& topic() const { return topic_; }
 

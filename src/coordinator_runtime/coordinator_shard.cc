@@ -18,8 +18,6 @@
 namespace naru {
 namespace {
 
-// Of several steps together.
-constexpr size_t kBatchMaxBytes = 1 << 20;
 // More than this waits for a batch only if the disk is in trouble. Requests are refused then.
 constexpr size_t kGatheredMaxBytes = 16 << 20;
 // A disk that is full now is so for a while.
@@ -208,7 +206,7 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
     return;
   }
   gathered_.bytes += size_of(outcome.records);
-  if (writes) std::ranges::move(parts_of(outcome, kBatchMaxBytes), std::back_inserter(gathered_.parts));
+  if (writes) std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
   if (is_planted(Canary::early_coordinator_reply)) {
     tell(std::move(outcome.replies), Status());
     outcome.replies.clear();
@@ -293,7 +291,7 @@ Status CoordinatorShard::append(const Part& batch, const std::shared_ptr<AppendG
 
 Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Part> parts) {
   const MonotonicTime begun = services_.clock.now();
-  const std::vector<Part> batches = batches_of(std::move(parts), kBatchMaxBytes);
+  const std::vector<Part> batches = batches_of(std::move(parts), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
   on_its_way_ = group;  // still in the strand
   for (size_t i = 0; i < batches.size(); ++i) {

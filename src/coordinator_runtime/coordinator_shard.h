@@ -45,7 +45,8 @@ struct CoordinatorServices {
   const Clock& clock;
   Scheduler& scheduler;
   CoordinatorMetrics& metrics;
-  TaskGroup& tasks;  // of the shards; joined after the last one was stopped
+  TaskGroup& tasks;        // of the shards; joined after the last one was stopped
+  size_t batch_max_bytes;  // of several steps together
 };
 
 // What makes shards of one kind.

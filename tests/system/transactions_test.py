@@ -138,6 +138,44 @@ class OneBrokerTest(unittest.TestCase):
         silent.commit_transaction(PATIENCE_S)
         self.assertEqual(read(self.address, "t", until=2), {0: ["kept", "again"]})
 
+    def test_a_silent_producer_that_goes_on_with_offsets_is_fenced_rather_than_refused_for_ever(self):
+        """librdkafka does not ask who it is when its offsets are refused."""
+        create_topic(self.broker, "t")
+        silent = producer(self.address, "silent", transaction_timeout_ms=1000)
+        silent.begin_transaction()
+        silent.produce("t", "lost", partition=0)
+        self.assertEqual(silent.flush(PATIENCE_S), 0)
+        with Connection(self.broker) as connection:
+            wait_until(lambda: connection.call("DescribeTransactions", 0, transactional_ids=["silent"]).transaction_states[0]
+                       .transaction_state == "CompleteAbort", "the transaction is aborted", self.broker)
+        consumer = Consumer({"bootstrap.servers": self.address, "group.id": "g", **BACKOFF})
+        self.addCleanup(consumer.close)
+        with self.assertRaises(KafkaException) as refused:
+            silent.send_offsets_to_transaction([TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), PATIENCE_S)
+        self.assertTrue(refused.exception.args[0].fatal(), refused.exception)
+        self.assertEqual(read(self.address, "t"), {0: []})
+
+    def test_ids_that_nobody_uses_are_forgotten(self):
+        keys = {"transactional.id.expiration.ms": 1000, "transaction.remove.expired.transaction.cleanup.interval.ms": 200}
+        broker = Broker(*(word for key, value in keys.items() for word in ("--set", f"{key}={value}")))
+        self.addCleanup(broker.close)
+        create_topic(broker, "t")
+
+        def known():
+            with Connection(broker) as connection:
+                return {each.transactional_id for each in connection.call("ListTransactions", 1, duration_filter=-1).transaction_states}
+
+        done, still_open = producer(broker.address, "done"), producer(broker.address, "open")
+        for client in (done, still_open):
+            client.begin_transaction()
+            client.produce("t", "x", partition=0)
+            self.assertEqual(client.flush(PATIENCE_S), 0)
+        done.commit_transaction(PATIENCE_S)
+        self.assertEqual(known(), {"done", "open"})
+        wait_until(lambda: known() == {"open"}, "the id is forgotten", broker)
+        still_open.commit_transaction(PATIENCE_S)
+        wait_until(lambda: known() == set(), "the other one, too", broker)
+
     def test_offsets_in_a_transaction_are_seen_when_it_is_committed(self):
         create_topic(self.broker, "t", partitions=2)
         client = producer(self.address, "offsets")

@@ -4,7 +4,7 @@ import json
 import subprocess
 import unittest
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from naru_command import NaruCommand
 from naru_process import PATIENCE_S, Broker, wait_until
@@ -112,6 +112,26 @@ class TxnCliTest(NaruCommand, unittest.TestCase):
         self.assertIn("it waits so in 2 partitions", reason["evidence"])
         client.commit_transaction(PATIENCE_S)
         wait_until(lambda: why()["reason"] == "caught_up", "the group goes on", self.broker)
+
+    def test_why_a_group_is_not_told_where_to_begin(self):
+        client = self.open_transaction("copier")
+        copied = Consumer({"bootstrap.servers": self.address, "group.id": "audit"})
+        self.addCleanup(copied.close)
+        client.send_offsets_to_transaction([TopicPartition("orders", 1, 0)], copied.consumer_group_metadata(), PATIENCE_S)
+        reader = Consumer({"bootstrap.servers": self.address, "group.id": "audit", "auto.offset.reset": "earliest"})
+        self.addCleanup(reader.close)
+        reader.subscribe(["orders"])
+
+        def why():
+            reader.poll(0)
+            done = self.run_naru("group", "why", "audit", "--watch", "500ms", "--json")
+            return json.loads(done.stdout) if done.returncode == 0 else {"reason": done.stderr}
+
+        wait_until(lambda: why()["reason"] == "open-transaction", "the group waits", self.broker)
+        self.assertRegex(why()["sentence"], r"group audit waits for an open transaction that commits its offset of orders-1: that of "
+                                            r"transactional id copier \(producer \d+, epoch \d+\), Ongoing for .*")
+        client.abort_transaction(PATIENCE_S)
+        wait_until(lambda: why()["reason"] != "open-transaction", "the group goes on", self.broker)
 
 
 if __name__ == "__main__":

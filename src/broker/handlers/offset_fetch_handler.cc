@@ -48,7 +48,11 @@ bool is_of_today(const CommittedOffset& committed, const TopicMetadata* topic) {
 }
 
 ResponsePartition to_partition(FetchedOffset& fetched, const TopicMetadata* topic) {
-  if (fetched.error != ErrorCode::none) return no_offset(fetched.partition.partition, fetched.error);
+  if (fetched.error != ErrorCode::none) {
+    ResponsePartition unknown = no_offset(fetched.partition.partition, fetched.error);
+    unknown.naru_pending_producer_id = fetched.pending_producer;
+    return unknown;
+  }
   if (!fetched.committed || !is_of_today(*fetched.committed, topic)) {
     return no_offset(fetched.partition.partition, ErrorCode::none);
   }

@@ -43,10 +43,15 @@ CommittedOffset committed_offset(const CommitOffsets::Entry& entry, WallTimeMs n
 }
 
 FetchedOffset fetched_offset(const FetchOffsets& request, const GroupPartition& partition, const GroupStore& store) {
-  if (request.require_stable && store.pending().contains(request.group_id, partition)) {
-    return {.partition = partition, .error = ErrorCode::unstable_offset_commit};
-  }
   FetchedOffset answer{.partition = partition};
+  if (request.require_stable) {
+    const auto& pending = store.pending().of_group(request.group_id);
+    if (const auto found = pending.find(partition); found != pending.end()) {
+      answer.error = ErrorCode::unstable_offset_commit;
+      answer.pending_producer = found->second.front().producer.id;
+      return answer;
+    }
+  }
   const GroupOffsets& offsets = store.offsets_of(request.group_id);
   if (const auto found = offsets.find(partition); found != offsets.end()) answer.committed = found->second;
   return answer;
@@ -179,11 +184,11 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
       answer.partitions.push_back(ErrorCode::group_subscribed_to_topic);
       continue;
     }
-    if (step.store.pending().contains(request.group_id, partition)) {
-      answer.partitions.push_back(ErrorCode::unstable_offset_commit);
-      continue;
+    // What a transaction is about to commit goes along.
+    if (step.store.offsets_of(request.group_id).contains(partition) ||
+        step.store.pending().contains(request.group_id, partition)) {
+      remove_offset(request.group_id, partition, step);
     }
-    if (step.store.offsets_of(request.group_id).contains(partition)) remove_offset(request.group_id, partition, step);
     answer.partitions.push_back(ErrorCode::none);
   }
   return answer;

@@ -280,16 +280,17 @@ TEST(TransactionalOffsets, ExpiryDoesNotTouchWhatIsPending) {
   EXPECT_EQ(test.committed("h", kP0), 11);
 }
 
-TEST(TransactionalOffsets, OffsetsAreNotDeletedWhileATransactionIsAboutToCommitThem) {
+TEST(TransactionalOffsets, ADeletedOffsetTakesWhatIsPendingWithIt) {
   TestCoordinator test;
   test.commit("g", {}, kP0, 5);
-  test.commit("g", {}, kP1, 6);
   test.commit_in_transaction("g", kProducerA, kP0, 10);
-  EXPECT_EQ(test.delete_offsets("g", {kP0, kP1}).partitions,
-            (std::vector{ErrorCode::unstable_offset_commit, ErrorCode::none}));
-  test.write_marker(commit_of(kProducerA));
-  EXPECT_EQ(test.committed("g", kP0), 10);
+  test.commit_in_transaction("g", kProducerA, kP1, 11);
   EXPECT_EQ(test.delete_offsets("g", {kP0}).partitions, std::vector{ErrorCode::none});
+  EXPECT_EQ(stable(test, "g", kP0), ErrorCode::none);
+  EXPECT_EQ(stable(test, "g", kP1), ErrorCode::unstable_offset_commit);
+  test.write_marker(commit_of(kProducerA));
+  EXPECT_EQ(test.committed("g", kP0), -1);
+  EXPECT_EQ(test.committed("g", kP1), 11);
 }
 
 TEST(TransactionalOffsets, ADeletedGroupTakesWhatIsPendingWithIt) {
