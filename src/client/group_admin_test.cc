@@ -279,6 +279,28 @@ TEST_F(GroupAdminTest, OffsetsThatWereNeverCommittedAreNoOffsets) {
   EXPECT_EQ(*offsets, (CommittedOffsets{{{"t", PartitionIndex(0)}, Offset(7)}}));
 }
 
+TEST_F(GroupAdminTest, WhoseTransactionsHoldOffsets) {
+  first_.on(kafka::ApiKey::offset_fetch, [](const Request& request) {
+    const auto body = request.body<kafka::OffsetFetchRequest>();
+    EXPECT_TRUE(body.require_stable && body.naru_include_pending);
+    kafka::OffsetFetchResponse response;
+    auto& group = response.groups.emplace_back();
+    group.group_id = "g";
+    auto& topic = group.topics.emplace_back();
+    topic.name = "t";
+    topic.partitions = {{.partition_index = PartitionIndex(0), .committed_offset = Offset(7), .metadata = ""},
+                        {.partition_index = PartitionIndex(1),
+                         .committed_offset = kNoOffset,
+                         .metadata = "",
+                         .error_code = ErrorCode::unstable_offset_commit,
+                         .naru_pending_producer_id = ProducerId(4000)}};
+    return request.answer(response);
+  });
+  const auto pending = run(find_pending_offsets(client_, "g"));
+  ASSERT_TRUE(pending) << pending.error().to_string();
+  EXPECT_EQ(*pending, (std::map<TopicPartition, ProducerId>{{{"t", PartitionIndex(1)}, ProducerId(4000)}}));
+}
+
 TEST_F(GroupAdminTest, OffsetsAreCommittedAsNobodysMember) {
   ErrorCode answer = ErrorCode::none;
   bool leaves_out = false;

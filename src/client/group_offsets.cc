@@ -25,9 +25,9 @@ constexpr size_t kOffsetGroupsAtOnce = 100;
 
 Task<Result<kafka::OffsetFetchResponse>> ask_for_offsets(ClusterClient& client, const Connection& connection,
                                                          std::span<const std::string> group_ids,
-                                                         bool require_stable = false) {
+                                                         bool only_stable = false) {
   kafka::OffsetFetchRequest request;
-  request.require_stable = require_stable;
+  request.require_stable = request.naru_include_pending = only_stable;
   for (const std::string& group_id : group_ids) {
     auto& group = request.groups.emplace_back();
     group.group_id = group_id;

@@ -136,7 +136,7 @@ void fill_error(ErrorCode error, ResponseGroup& group) {
 }
 
 Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestContext& context,
-                                const RequestGroup& wanted, bool require_stable) {
+                                const RequestGroup& wanted, bool require_stable, bool include_pending) {
   ResponseGroup group;
   group.group_id = wanted.group_id;
   const MetadataImagePtr image = services.metadata.current();
@@ -153,6 +153,9 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
         groups.fetch_offsets(std::move(fetch), std::move(reply), time, outcome);
       });
   const ErrorCode error = answer ? answer->error : answer.error().code();
+  if (answer && !include_pending) {
+    for (FetchedOffset& fetched : answer->offsets) fetched.pending_producer = kNoProducerId;
+  }
   if (error != ErrorCode::none) {
     fill_error(error, group);
   } else if (!wanted.topics) {
@@ -194,7 +197,8 @@ Task<Response> handle_offset_fetch(const BrokerServices& services, const Request
   std::set<std::string_view> answered;
   for (const RequestGroup& group : wanted) {
     if (!answered.insert(group.group_id).second) continue;
-    response.groups.push_back(co_await fetch_group(services, context, group, request.require_stable));
+    response.groups.push_back(
+        co_await fetch_group(services, context, group, request.require_stable, request.naru_include_pending));
   }
   if (context.version < kFirstVersionWithSeveralGroups) {
     fill_old_response(std::move(response.groups.front()), response);
