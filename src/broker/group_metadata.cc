@@ -57,17 +57,12 @@ GroupSettings group_settings(const BrokerConfig& broker, const MetadataImage& im
                          .session_timeout_max = config.max_session_timeout,
                          .size_max = static_cast<size_t>(config.max_size),
                          .offset_metadata_bytes_max = static_cast<size_t>(config.offset_metadata_max_bytes),
-                         .offsets_retention = config.offsets_retention,
-                         .group_bytes_max = 8 << 20,
-                         .commit_bytes_max = 16 << 20};
+                         .offsets_retention = config.offsets_retention};
   // The log of the offsets has to remember those that have ended, too.
   const auto producers = static_cast<size_t>(broker.max_producers_per_partition);
   settings.pending_transactions_max = std::min(settings.pending_transactions_max, (producers + 1) / 2);
   settings.consumer.timeouts = {.session_timeout = config.consumer_session_timeout,
                                 .heartbeat_interval = config.consumer_heartbeat_interval};
-  settings.consumer.subscription_bytes_max = 1 << 20;
-  // All members become records of one batch when a group changes its protocol.
-  settings.consumer.group_subscription_bytes_max = 16 << 20;
   settings.consumer.size_max = static_cast<size_t>(config.consumer_max_size);
   settings.consumer.assignors = config.consumer_assignors;
   settings.consumer.migration = migration_of(config.consumer_migration_policy);

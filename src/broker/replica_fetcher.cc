@@ -55,7 +55,11 @@ void ReplicaFetcher::change_partitions(const FollowChanges& changes) {
       if (!std::exchange(entry->in_news, true)) news_.push_back(entry);
     }
   }
-  wake(std::move(lock));
+  if (has_news()) {
+    wake(std::move(lock));
+  } else {
+    lock.unlock();
+  }
   for (const EntryPtr& entry : added) entry->partition->observe_following(entry);
 }
 
@@ -214,18 +218,20 @@ void ReplicaFetcher::begin_session_of_this_life() {
   if (std::exchange(broker_epoch_, broker_epoch) != broker_epoch) reset_session();
 }
 
-// Likewise of one that it heard of before it heard that the controller had taken this broker out, because of its
-// earlier life.
+// The leader may have been told before it heard that the controller had taken this broker out, because of its earlier
+// life. An idle partition has no news, so it says the same again. One that was refused is told again anyway.
 void ReplicaFetcher::remind_of_those_out_of_sync() {
   const MonotonicTime now = parts_.seams.clock.now();
   if (now < next_reminder_) return;
   next_reminder_ = now + kReminderInterval;
-  std::map<Key, EntryPtr> entries;
+  std::vector<EntryPtr> out_of_sync;
   {
     const std::scoped_lock lock(mutex_);
-    entries = out_of_sync_;
+    out_of_sync.reserve(out_of_sync_.size());
+    for (const auto& [key, entry] : out_of_sync_) out_of_sync.push_back(entry);
   }
-  for (const auto& [key, entry] : entries) {
+  for (const EntryPtr& entry : out_of_sync) {
+    if (entry->reported != ErrorCode::none) continue;
     entry->says_it_again = true;
     make_dirty(entry);
   }
@@ -295,7 +301,7 @@ Task<bool> ReplicaFetcher::rest(Duration longest) {
   const auto sleeper = std::make_shared<Wakeup>();
   {
     const std::scoped_lock lock(mutex_);
-    if (!news_.empty() || urgent_) co_return true;
+    if (has_news()) co_return true;
     sleeper_ = sleeper;
   }
   const auto timer =
@@ -304,7 +310,7 @@ Task<bool> ReplicaFetcher::rest(Duration longest) {
   parts_.seams.scheduler.cancel_timer(timer);
   const std::scoped_lock lock(mutex_);
   sleeper_.reset();
-  co_return !news_.empty() || urgent_;
+  co_return has_news();
 }
 
 bool ReplicaFetcher::begin_wait(kafka::FetchRequest& request) {

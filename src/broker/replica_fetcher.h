@@ -95,6 +95,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
 
   static Key key_of(const Partition& partition) { return {partition.identity().topic_id, partition.identity().index}; }
 
+  // Under the lock.
+  bool has_news() const { return urgent_ || !news_.empty() || !wanted_changes_.empty(); }
   void add_news(EntryPtr entry);
   void wake(std::unique_lock<std::mutex> lock);
   static Task<void> cut(std::shared_ptr<client::BrokerConnection> connection);

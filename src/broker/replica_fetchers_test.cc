@@ -308,6 +308,19 @@ TEST_F(FollowingBroker, TheLeaderHearsSoonOfASyncThatWasSlow) {
   EXPECT_LE(longest_wait_ms, 50);
 }
 
+TEST_F(FollowingBroker, AnotherInSyncSetDoesNotEndTheWaitForASync) {
+  add_partition(1);
+  fetchers.follow({.changed = list, .dropped = {}});
+  ASSERT_TRUE(acknowledged(1));
+  follower.set_sync_time(400ms);
+  produce(1);
+  world.run_for(200ms);
+  list[0].in_sync = false;
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(1s);
+  EXPECT_EQ(longest_wait_ms, 0) << "it asks for what is new only when a sync takes very long";
+}
+
 TEST_F(FollowingBroker, DamagedBytesAreFetchedAgain) {
   add_partition(1);
   damage_next = true;

@@ -14,6 +14,7 @@
 #include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/offset_commit_request.h"
 #include "kafka_protocol/messages/offset_commit_response.h"
+#include "kafka_protocol/messages/offset_fetch_request.h"
 #include "kafka_protocol/messages/offset_fetch_response.h"
 
 namespace naru::client {

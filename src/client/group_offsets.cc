@@ -25,9 +25,9 @@ constexpr size_t kOffsetGroupsAtOnce = 100;
 
 Task<Result<kafka::OffsetFetchResponse>> ask_for_offsets(ClusterClient& client, const Connection& connection,
                                                          std::span<const std::string> group_ids,
-                                                         bool only_stable = false) {
+                                                         bool tell_pending = false) {
   kafka::OffsetFetchRequest request;
-  request.require_stable = request.naru_include_pending = only_stable;
+  request.require_stable = request.naru_include_pending = tell_pending;
   for (const std::string& group_id : group_ids) {
     auto& group = request.groups.emplace_back();
     group.group_id = group_id;

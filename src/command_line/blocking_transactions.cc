@@ -71,20 +71,23 @@ Task<std::vector<BlockingTransaction>> find_blocking(client::ClusterClient& clie
 
 Task<std::vector<BlockingTransaction>> find_blocking_offsets(client::ClusterClient& client,
                                                              const std::map<TopicPartition, ProducerId>& pending) {
-  std::vector<BlockingTransaction> blocking;
+  std::map<ProducerId, BlockingTransaction> by_producer;
+  for (const auto& [partition, producer] : pending) by_producer[producer].open.producer.producer.id = producer;
   client::TransactionFilter filter;
-  for (const auto& [partition, producer] : pending) filter.producer_ids.push_back(producer);
+  for (const auto& [producer, unused] : by_producer) filter.producer_ids.push_back(producer);
   const auto known = co_await client::list_transactions(client, std::move(filter));
-  for (const auto& [partition, producer] : pending) {
-    BlockingTransaction& one = blocking.emplace_back();
+  for (auto& [producer, one] : by_producer) {
     one.has_offset = true;
-    one.open.partition = partition;
-    one.open.producer.producer.id = producer;
     if (!known) continue;
     const auto whose = std::ranges::find(*known, producer, &client::ListedTransaction::producer_id);
     if (whose != known->end()) one.open.known = *whose;
     one.description = co_await describe_known(client, one.open);
     if (one.description) one.open.producer.producer = one.description->producer;
+  }
+  std::vector<BlockingTransaction> blocking;
+  for (const auto& [partition, producer] : pending) {
+    blocking.push_back(by_producer[producer]);
+    blocking.back().open.partition = partition;
   }
   co_return blocking;
 }

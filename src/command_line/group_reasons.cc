@@ -173,6 +173,7 @@ std::string transaction_text(const BlockingTransaction& blocking, WallTimeMs now
 // What can be done about it.
 std::string remedy_for(const BlockingTransaction& blocking) {
   if (blocking.is_hanging) return fmt::format("`{}` ends it", abort_command(blocking.open));
+  if (!blocking.open.known && blocking.has_offset) return "`naru txn list --stuck` looks for transactions that hang";
   if (!blocking.open.known) return "`naru txn list` shows who has transactions, once all brokers answer";
   const std::string look = fmt::format("`{}` tells more", describe_command(id_of(blocking)));
   if (client::is_being_ended(blocking.open.known->state)) return look;
@@ -288,7 +289,7 @@ std::string since_text(const GroupFacts& facts) {
 
 bool is_worth_watching(const GroupFacts& facts) {
   return !facts.group.members.empty() && !is_rebalancing(facts.group) && lost_records(facts) == 0 &&
-         find_offline(facts) == nullptr && somebody_is_behind(facts);
+         find_offline(facts) == nullptr && (facts.has_pending_offsets || somebody_is_behind(facts));
 }
 
 Reason explain(const GroupFacts& facts) {

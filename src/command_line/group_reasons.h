@@ -21,6 +21,7 @@ struct GroupFacts {
   client::GroupDescription group;
   std::vector<PartitionProgress> partitions;
   std::vector<std::string> missing_topics;    // that members want and that do not exist
+  bool has_pending_offsets = false;           // that are committed when a transaction is
   std::optional<Movement> movement;           // none: it was not watched
   std::vector<BlockingTransaction> blocking;  // where it waits for the end of a transaction
   WallTimeMs now = 0;

@@ -139,6 +139,17 @@ TEST(GroupReasons, AnOpenTransactionWithTheOffsetsOfTheGroupIsNamedAsWell) {
       << reason.sentence;
   ASSERT_EQ(reason.evidence.size(), 3u);
   EXPECT_EQ(reason.evidence[1], "until it ends, members that come to a partition are not told where to begin there");
+  facts.blocking[0].open.known.reset();
+  EXPECT_EQ(explain(facts).evidence[0], "`naru txn list --stuck` looks for transactions that hang");
+}
+
+TEST(GroupReasons, AGroupWithPendingOffsetsIsWatchedUnlessThereIsAnotherReason) {
+  GroupFacts facts = stable({partition_at(0, 10, 0, 10)});
+  EXPECT_FALSE(is_worth_watching(facts));
+  facts.has_pending_offsets = true;
+  EXPECT_TRUE(is_worth_watching(facts));
+  facts.group.state = "PreparingRebalance";
+  EXPECT_FALSE(is_worth_watching(facts));
 }
 
 TEST(GroupReasons, AnOpenTransactionThatNoCoordinatorKnows) {

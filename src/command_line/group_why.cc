@@ -39,7 +39,7 @@ Task<Result<Movement>> watch(CommandContext& context, client::ClusterClient& cli
     for (const PartitionProgress& partition : facts.partitions) {
       const auto now = committed.find(partition.partition);
       if (now == committed.end()) continue;
-      movement.records += std::max<int64_t>(0, now->second - partition.committed.value_or(now->second));
+      movement.records += std::max<int64_t>(0, now->second - partition.committed.value_or(partition.bounds.start));
     }
     movement.watched = context.seams.clock.now() - begin;
   }
@@ -69,7 +69,8 @@ Task<Result<Reason>> find_reason(CommandContext& context, client::ClusterClient&
   NARU_CO_TRY_ASSIGN(facts.missing_topics, co_await find_missing_topics(client, facts.group));
   co_await find_record_times(client, facts.partitions);
   NARU_CO_TRY_ASSIGN(const auto pending, co_await client::find_pending_offsets(client, flags.name));
-  if (is_worth_watching(facts) || (!pending.empty() && !facts.group.members.empty())) {
+  facts.has_pending_offsets = !pending.empty();
+  if (is_worth_watching(facts)) {
     NARU_CO_TRY_ASSIGN(facts.movement, co_await watch(context, client, facts, flags.watch));
     // Whoever reads committed records is at an open transaction all the time, and moves on when it ends.
     if (facts.movement->records == 0) facts.blocking = co_await find_blocking(client, facts.partitions);

@@ -28,7 +28,7 @@ constexpr std::array kRows{
     row(corrupt_message, kOwn, "CORRUPT_MESSAGE", kRetry, kNo, warn,
         "a batch's checksum or size does not match its bytes"),
     row(unknown_topic_or_partition, kOwn, "UNKNOWN_TOPIC_OR_PARTITION", kRetry, kNo, debug,
-        "this broker does not host this partition"),
+        "there is no such partition"),
     row(invalid_fetch_size, kOwn, "INVALID_FETCH_SIZE", kFinal, kNo, info, "a fetch size is negative"),
     row(leader_not_available, kOwn, "LEADER_NOT_AVAILABLE", kRetry, kNo, info, "no leader is elected yet"),
     row(not_leader_or_follower, kOwn, "NOT_LEADER_OR_FOLLOWER", kRetry, kNo, info,

@@ -98,12 +98,15 @@ TEST(PartitionLog, RefusesBatchesOfAnOlderEpoch) {
 
 TEST(PartitionLog, ABatchLargerThanASegmentHasOneForItself) {
   LogOnDisk disk(1);
-  const auto log = disk.must_open();
+  auto log = disk.must_open();
   for (const int64_t records : {2, 100, 2}) ASSERT_TRUE(append(*log, numbered_batch(1, records)).has_value());
-  EXPECT_EQ(log->end_offset(), Offset(104));
   for (const int64_t base : {0, 2, 102}) {
     EXPECT_TRUE(disk.files().exists(LogOnDisk::segment(base)).value_or(false)) << base;
   }
+  log.reset();
+  log = disk.must_open();
+  EXPECT_EQ(log->end_offset(), Offset(104));
+  EXPECT_EQ(log->read(Offset(50), Offset(104), 1 << 20, true)->next_offset, Offset(102));
 }
 
 TEST(PartitionLog, RollsByAge) {

@@ -4,6 +4,7 @@ import random
 import struct
 import unittest
 
+from confluent_test import create_topic
 from naru_process import Broker, frame, is_closed, kcat, read_frame
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_PRODUCERS = 0, 1, 2, 3, 18, 32, 61
@@ -85,6 +86,13 @@ class BadInputTest(unittest.TestCase):
         for name, (records, code) in cases.items():
             with self.subTest(name):
                 self.assertEqual(self.error_of(records), code)
+
+    def test_a_batch_larger_than_a_segment_is_refused(self):
+        whole = batch(RECORD)
+        for topic, bytes_of_segment in (("fits", len(whole)), ("small", len(whole) - 1)):
+            create_topic(self.broker, topic, segment_bytes=bytes_of_segment)
+        self.assertEqual(self.error_of(whole, "fits"), 0)
+        self.assertEqual(self.error_of(whole, "small"), 18)
 
     def test_a_length_that_lies_is_refused_and_the_log_stays_whole(self):
         self.assertIn(self.error_of(batch(RECORD, length=1_000_000)), (2, 87))

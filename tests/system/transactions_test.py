@@ -156,7 +156,7 @@ class OneBrokerTest(unittest.TestCase):
         self.assertEqual(read(self.address, "t"), {0: []})
 
     def test_ids_that_nobody_uses_are_forgotten(self):
-        keys = {"transactional.id.expiration.ms": 1000, "transaction.remove.expired.transaction.cleanup.interval.ms": 200}
+        keys = {"transactional.id.expiration.ms": 6000, "transaction.remove.expired.transaction.cleanup.interval.ms": 200}
         broker = Broker(*(word for key, value in keys.items() for word in ("--set", f"{key}={value}")))
         self.addCleanup(broker.close)
         create_topic(broker, "t")
@@ -165,11 +165,14 @@ class OneBrokerTest(unittest.TestCase):
             with Connection(broker) as connection:
                 return {each.transactional_id for each in connection.call("ListTransactions", 1, duration_filter=-1).transaction_states}
 
-        done, still_open = producer(broker.address, "done"), producer(broker.address, "open")
-        for client in (done, still_open):
+        def begun(name):
+            client = producer(broker.address, name)
             client.begin_transaction()
             client.produce("t", "x", partition=0)
             self.assertEqual(client.flush(PATIENCE_S), 0)
+            return client
+
+        still_open, done = begun("open"), begun("done")
         done.commit_transaction(PATIENCE_S)
         self.assertEqual(known(), {"done", "open"})
         wait_until(lambda: known() == {"open"}, "the id is forgotten", broker)

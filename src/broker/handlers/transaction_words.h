@@ -43,7 +43,8 @@ class RequestsBehind {
   const std::shared_ptr<Connection> connection_;
 };
 
-// The request was overtaken by what its producer has said on a later connection: it has no effect and no answer.
+// The request has been overtaken by what its producer has said on a later connection, or this coordinator cannot know
+// whether it has: it has no effect and no answer.
 inline Response close_late(const RequestContext& context, std::string_view transactional_id) {
   return close_connection(
       fmt::format("{} of the transactional id {} may come late: its producer has connected again since, or the "

@@ -29,7 +29,8 @@ struct ConsumerGroupSettings {
   GroupMigration migration = GroupMigration::bidirectional;
   // One member's subscription is one record: it may not say more than this.
   size_t subscription_bytes_max = size_t{1} << 20;
-  // What all members of a group say together is in memory, and looked through whenever somebody comes or goes.
+  // What all members of a group say together is in memory, looked through whenever somebody comes or goes, and one
+  // batch when the group changes its protocol.
   size_t group_subscription_bytes_max = size_t{16} << 20;
   // Each has a list of all topics that it means.
   size_t group_expressions_max = 100;

@@ -19,8 +19,7 @@ CommitAnswer stage_offsets(const TransactionalCommit& request, GroupStep& step);
 // Before the marker that commits the transaction: what the marker alone does not make visible is written again.
 void rewrite_overtaken(ProducerId producer, GroupStep& step);
 FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& store);
-// `group` is null where there are only offsets. What a transaction has committed is not removed under its feet:
-// unstable_offset_commit.
+// `group` is null where there are only offsets. Also what is pending.
 DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
                                    const ConsumerGroup* consumer, GroupStep& step);
 // What was committed for another topic of the same name stays. What is pending for these topics goes.
