@@ -264,17 +264,25 @@ TEST_F(GroupAdminTest, AGroupWithMembersIsNotDeleted) {
   EXPECT_EQ(run(delete_group(client_, "g")).code(), ErrorCode::non_empty_group);
 }
 
+using FetchedPartition = kafka::OffsetFetchResponse::OffsetFetchResponsePartitions;
+
+// Of group g and topic t: partition 0 is at offset 7.
+kafka::OffsetFetchResponse offsets_of_g(FetchedPartition partition_1) {
+  partition_1.partition_index = PartitionIndex(1);
+  partition_1.committed_offset = kNoOffset;
+  partition_1.metadata = "";
+  kafka::OffsetFetchResponse response;
+  auto& group = response.groups.emplace_back();
+  group.group_id = "g";
+  auto& topic = group.topics.emplace_back();
+  topic.name = "t";
+  topic.partitions = {{.partition_index = PartitionIndex(0), .committed_offset = Offset(7), .metadata = ""},
+                      std::move(partition_1)};
+  return response;
+}
+
 TEST_F(GroupAdminTest, OffsetsThatWereNeverCommittedAreNoOffsets) {
-  first_.on(kafka::ApiKey::offset_fetch, [](const Request& request) {
-    kafka::OffsetFetchResponse response;
-    auto& group = response.groups.emplace_back();
-    group.group_id = "g";
-    auto& topic = group.topics.emplace_back();
-    topic.name = "t";
-    topic.partitions = {{.partition_index = PartitionIndex(0), .committed_offset = Offset(7), .metadata = ""},
-                        {.partition_index = PartitionIndex(1), .committed_offset = Offset(-1), .metadata = ""}};
-    return request.answer(response);
-  });
+  first_.on(kafka::ApiKey::offset_fetch, [](const Request& request) { return request.answer(offsets_of_g({})); });
   const auto offsets = run(fetch_group_offsets(client_, "g"));
   ASSERT_TRUE(offsets) << offsets.error().to_string();
   EXPECT_EQ(*offsets, (CommittedOffsets{{{"t", PartitionIndex(0)}, Offset(7)}}));
@@ -284,18 +292,8 @@ TEST_F(GroupAdminTest, WhoseTransactionsHoldOffsets) {
   first_.on(kafka::ApiKey::offset_fetch, [](const Request& request) {
     const auto body = request.body<kafka::OffsetFetchRequest>();
     EXPECT_TRUE(body.require_stable && body.naru_include_pending);
-    kafka::OffsetFetchResponse response;
-    auto& group = response.groups.emplace_back();
-    group.group_id = "g";
-    auto& topic = group.topics.emplace_back();
-    topic.name = "t";
-    topic.partitions = {{.partition_index = PartitionIndex(0), .committed_offset = Offset(7), .metadata = ""},
-                        {.partition_index = PartitionIndex(1),
-                         .committed_offset = kNoOffset,
-                         .metadata = "",
-                         .error_code = ErrorCode::unstable_offset_commit,
-                         .naru_pending_producer_id = ProducerId(4000)}};
-    return request.answer(response);
+    return request.answer(
+        offsets_of_g({.error_code = ErrorCode::unstable_offset_commit, .naru_pending_producer_id = ProducerId(4000)}));
   });
   const auto pending = run(find_pending_offsets(client_, "g"));
   ASSERT_TRUE(pending) << pending.error().to_string();

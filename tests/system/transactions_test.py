@@ -34,6 +34,15 @@ def producer(address, transactional_id, **config):
     return client
 
 
+def with_open_transaction(address, transactional_id, value, **config):
+    """A producer that has written this to partition 0 of t, and not ended its transaction."""
+    client = producer(address, transactional_id, **config)
+    client.begin_transaction()
+    client.produce("t", value, partition=0)
+    assert client.flush(PATIENCE_S) == 0, "the record is not taken"
+    return client
+
+
 def read(address, topic, partitions=1, isolation="read_committed", until=None, patience_s=PATIENCE_S):
     """The values by partition, to the end that this reader is told, or until a number of them is there."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": f"reader-{random.random()}", "isolation.level": isolation,
@@ -116,10 +125,7 @@ class OneBrokerTest(unittest.TestCase):
 
     def test_a_producer_that_is_silent_for_longer_than_its_timeout_holds_nobody_back(self):
         create_topic(self.broker, "t")
-        silent = producer(self.address, "silent", transaction_timeout_ms=1000)
-        silent.begin_transaction()
-        silent.produce("t", "lost", partition=0)
-        self.assertEqual(silent.flush(PATIENCE_S), 0)
+        silent = with_open_transaction(self.address, "silent", "lost", transaction_timeout_ms=1000)
         other = producer(self.address, "other")
         other.begin_transaction()
         other.produce("t", "kept", partition=0)
@@ -141,10 +147,7 @@ class OneBrokerTest(unittest.TestCase):
     def test_a_silent_producer_that_goes_on_with_offsets_is_fenced_rather_than_refused_for_ever(self):
         """librdkafka does not ask who it is when its offsets are refused."""
         create_topic(self.broker, "t")
-        silent = producer(self.address, "silent", transaction_timeout_ms=1000)
-        silent.begin_transaction()
-        silent.produce("t", "lost", partition=0)
-        self.assertEqual(silent.flush(PATIENCE_S), 0)
+        silent = with_open_transaction(self.address, "silent", "lost", transaction_timeout_ms=1000)
         with Connection(self.broker) as connection:
             wait_until(lambda: connection.call("DescribeTransactions", 0, transactional_ids=["silent"]).transaction_states[0]
                        .transaction_state == "CompleteAbort", "the transaction is aborted", self.broker)
@@ -165,14 +168,7 @@ class OneBrokerTest(unittest.TestCase):
             with Connection(broker) as connection:
                 return {each.transactional_id for each in connection.call("ListTransactions", 1, duration_filter=-1).transaction_states}
 
-        def begun(name):
-            client = producer(broker.address, name)
-            client.begin_transaction()
-            client.produce("t", "x", partition=0)
-            self.assertEqual(client.flush(PATIENCE_S), 0)
-            return client
-
-        still_open, done = begun("open"), begun("done")
+        still_open, done = (with_open_transaction(broker.address, name, "x") for name in ("open", "done"))
         done.commit_transaction(PATIENCE_S)
         self.assertEqual(known(), {"done", "open"})
         wait_until(lambda: known() == {"open"}, "the id is forgotten", broker)
