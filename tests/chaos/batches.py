@@ -71,10 +71,10 @@ def _read_batches(connection, partition):
             return found
 
 
-def write_batches(cluster, path):
+def write_batches(cluster, partitions, path):
     """In the form that the checker reads."""
     with open(path, "w", encoding="utf-8") as file:
-        for partition in cluster.partitions:
+        for partition in partitions:
             found = read_batches(cluster, partition)
             if found is None:
                 file.write(f"unreadable {partition}\n")

@@ -14,6 +14,14 @@ MEMBER = os.path.join(HERE, "..", "system", "group_member.py")
 GROUPS = {"range": ("range", 2), "cooperative": ("cooperative-sticky", 3)}  # assignor, members
 COMMIT_EVERY = 50
 
+python = sys.executable
+
+
+def use_python(path):
+    """Clients that are started from now on run with this interpreter, which may have another librdkafka."""
+    global python
+    python = path
+
 
 class Client:
     """A process that tells what happens on its standard output, in a file; it is read as it grows."""
@@ -22,7 +30,7 @@ class Client:
         self.name = name
         self.path = os.path.join(folder, f"{name}.out")
         with open(self.path, "wb") as out, open(os.path.join(folder, f"{name}.err"), "wb") as err:
-            self.process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, stdout=out, stderr=err,
+            self.process = subprocess.Popen([python, *command], stdin=subprocess.PIPE, stdout=out, stderr=err,
                                             process_group=0, preexec_fn=die_with_parent)
         self.file = open(self.path, encoding="utf-8")
         self.rest = ""

@@ -19,9 +19,10 @@ Partition = collections.namedtuple("Partition", "leader replicas isr")
 View = collections.namedtuple("View", "brokers controller partitions")
 
 SESSION_S = 3.0
-ALONE = ["naru.admin.listener=", "naru.journal.bytes=8388608", "log.segment.bytes=1048576", "offsets.topic.num.partitions=4",
+ALONE = ["naru.admin.listener=", "naru.journal.bytes=8388608", "offsets.topic.num.partitions=4",
          "transaction.state.log.num.partitions=4", "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000"]
 TOGETHER = [*ALONE, f"naru.coordination.session.timeout.ms={int(SESSION_S * 1000)}", "replica.lag.time.max.ms=4000"]
+SMALL_SEGMENTS = "log.segment.bytes=1048576"
 METADATA_VERSION = 12
 
 
@@ -51,8 +52,8 @@ class Cluster:
     """`coordination` is a name of COORDINATION, or None for a broker that stands alone. close() ends and removes everything but the
     folder."""
 
-    def __init__(self, folder, brokers, coordination, disk_mebibytes=64):
-        self.folder, self.partitions = folder, []
+    def __init__(self, folder, brokers, coordination, disk_mebibytes=64, settings=(SMALL_SEGMENTS,)):
+        self.folder, self.partitions, self.settings = folder, [], settings
         names = [f"broker{number}" for number in range(1, brokers + 1)]
         self.undo = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
@@ -76,7 +77,7 @@ class Cluster:
         """The last one has the small disk."""
         data = os.path.join(self.small_disk.path, "data") if self.small_disk and number == brokers else None
         return Broker(number, self.machines[f"broker{number}"], self.folder, self.store, data=data,
-                      settings=TOGETHER if self.store else ALONE)
+                      settings=[*(TOGETHER if self.store else ALONE), *self.settings])
 
     def close(self):
         self.undo.close()

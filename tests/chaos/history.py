@@ -165,6 +165,8 @@ def load(folder):
     history = History()
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.out"))):
         name = os.path.basename(path).removesuffix(".out")
+        if name.startswith("soak-"):
+            continue  # soak.py judges those
         load_one = {"producer": load_producer, "reader": load_reader, "member": load_member, "watcher": load_watcher,
                     "nemesis": load_nemesis, "batches": load_batches, "writer": load_writer, "committed": load_committed,
                     "copier": load_copier}[name.split("-")[0]]

@@ -2,7 +2,7 @@
 no acknowledged record is lost, doubled or out of order, and no transaction is torn. README.md explains it.
 
     run.py [--cycles N] [--coordination zookeeper|etcd|both|none] [--brokers N] [--seed S] [--faults KIND,...] [--outage SECONDS]
-           [--rate N] [--patience FACTOR] [--keep]
+           [--rate N] [--patience FACTOR] [--soak MINUTES] [--confluent-kafka VERSION] [--strict] [--keep]
 """
 
 import argparse
@@ -13,16 +13,18 @@ import random
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 
 import checker
 from batches import write_batches
-from clients import Clients
-from cluster import Cluster, wait_until
+from clients import Clients, use_python
+from cluster import SMALL_SEGMENTS, Cluster, wait_until
 from machines import NoMachines
 from nemesis import FAULTS, describe, schedule, target_of
+from soak import PARTITIONS as SOAK_PARTITIONS, TOPICS as SOAK_TOPICS, Soak
 from transaction_checker import COPY
 from transaction_clients import TOPICS as TRANSACTION_TOPICS, TransactionClients
 
@@ -80,13 +82,17 @@ class Run:
     def run(self):
         store = None if self.arguments.coordination == "none" else self.title
         with contextlib.ExitStack() as undo:
-            cluster = Cluster(self.folder, self.arguments.brokers, store, disk_mebibytes=64 + 4 * self.cycles)
+            # Files that are open are counted in a soak, so that there each partition has one segment from the beginning to the end.
+            cluster = Cluster(self.folder, self.arguments.brokers, store, disk_mebibytes=64 + 4 * self.cycles,
+                              settings=[] if self.arguments.soak else [SMALL_SEGMENTS])
             undo.callback(cluster.close)
             self.note = cluster.no_small_disk and f"full disk left out: {cluster.no_small_disk}"
             try:
                 self.must("the cluster comes up", cluster.why_not_started, START_S)
                 partitions = cluster.create_topics(TOPICS, PARTITIONS)
                 transacted = cluster.create_topics(TRANSACTION_TOPICS, PARTITIONS)
+                if self.arguments.soak:
+                    cluster.create_topics(SOAK_TOPICS, SOAK_PARTITIONS)
                 self.must("the topics are there", cluster.why_not_whole, START_S)
             except Stuck:
                 return
@@ -100,7 +106,10 @@ class Run:
             try:
                 self.act("the start of the groups", clients.add_groups)
                 self.act("the start of the copiers", transactions.add_copiers)
-                self.faults(cluster, clients, transactions)
+                if self.arguments.soak:
+                    self.soak(undo, cluster, clients, transactions)
+                else:
+                    self.faults(cluster, clients, transactions)
             except Stuck:
                 self.say("no more faults: the cluster does not recover")
             cluster.machines.heal()
@@ -108,8 +117,15 @@ class Run:
                 self.look_for_the_dead(cluster, clients, transactions)
             transactions.finish(self.demand)
             clients.finish(self.demand)
-            write_batches(cluster, os.path.join(self.folder, "batches.out"))
+            write_batches(cluster, partitions + transacted, os.path.join(self.folder, "batches.out"))
             self.judge()
+
+    def soak(self, undo, cluster, clients, transactions):
+        soak = Soak(self, self.arguments.soak, cluster, clients, transactions)
+        undo.callback(soak.close)
+        self.go_on(cluster, clients, transactions, time.monotonic())
+        soak.all_cycles()
+        soak.finish()
 
     def faults(self, cluster, clients, transactions):
         # Without any fault, too, nothing may go wrong.
@@ -120,16 +136,17 @@ class Run:
         with open(os.path.join(self.folder, "schedule.txt"), "w") as file:
             file.write(f"seed {self.seed}\n" + "".join(f"{number} {step}\n" for number, step in enumerate(steps, 1)))
         for number, step in enumerate(steps, 1):
-            self.cycle(f"{number}/{len(steps)}", step, cluster, clients, transactions)
+            self.disturb(f"{number}/{len(steps)}", step, target_of(step, cluster), cluster, clients, transactions)
 
-    def cycle(self, number, step, cluster, clients, transactions):
-        broker = target_of(step, cluster)
+    def disturb(self, number, step, broker, cluster, clients, transactions):
+        """One fault, from its beginning until the cluster is whole again."""
         fault = FAULTS[step.kind]
         writes_go_on = fault.writes_go_on and len(cluster.brokers) >= 3
         self.kinds[step.kind] += 1
         what = describe(step, broker)
         began, told = time.monotonic(), []
-        if fault.excuses_clients:
+        is_excused = fault.excuses_clients and not self.arguments.strict
+        if is_excused:
             self.mark("excused")
         self.act(what, fault.begin, cluster, broker, step)
         begun = time.monotonic()  # what was sent while it began may have come through
@@ -151,7 +168,7 @@ class Run:
         ended = time.monotonic()
         self.recovered.append(self.go_on(cluster, clients, transactions, ended))
         told.append(f"whole {self.recovered[-1]:.1f} s after the end, all read after {time.monotonic() - ended:.1f} s")
-        if fault.excuses_clients:
+        if is_excused:
             self.mark("whole")
         self.say(f"{number} {what}: {', '.join(told)}; {clients.progress.counts['acknowledged']:,} acknowledged, "
                  f"{transactions.progress.counts['committed']:,} committed")
@@ -259,11 +276,30 @@ def parse():
     parser.add_argument("--faults", type=fault_names, default=list(FAULTS), metavar="KIND,...", help=f"only these kinds of {', '.join(FAULTS)}")
     parser.add_argument("--rate", type=float, default=100, help="records per second of each of the three producers (100)")
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR", help="of all bounds, for a machine that is busy (1)")
+    parser.add_argument("--soak", type=float, metavar="MINUTES",
+                        help="no faults but restarts and kills of one broker; the others may not grow (on ZooKeeper unless --coordination says otherwise)")
+    parser.add_argument("--confluent-kafka", metavar="VERSION", help="client library from PyPI in place of Debian's")
+    parser.add_argument("--strict", action="store_true", help="excuse nothing (README.md); for a current librdkafka")
     parser.add_argument("--keep", action="store_true", help="keep logs and data though all is well")
     arguments = parser.parse_args()
+    if arguments.soak and arguments.coordination == "both":
+        arguments.coordination = "zookeeper"
+    if arguments.soak and arguments.brokers < 2:
+        parser.error("a soak needs brokers that go on while one is restarted: --brokers 2 or more")
     if arguments.coordination == "none" and arguments.brokers != 1:
         parser.error("without a coordination service there is one broker: --brokers 1")
     return arguments
+
+
+def python_with(version):
+    """An interpreter whose confluent-kafka is of that version; installed when it is first asked for."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".cache", f"confluent-kafka-{version}")
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(os.path.join(folder, "installed")):
+        subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", f"confluent-kafka=={version}"], check=True)
+        open(os.path.join(folder, "installed"), "w").close()
+    return os.path.abspath(python)
 
 
 def end_in_order(number, _):
@@ -277,6 +313,9 @@ def main():
     arguments = parse()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, end_in_order)
+    if arguments.confluent_kafka:
+        use_python(python_with(arguments.confluent_kafka))
+    os.environ["CHAOS_STRICT"] = "1" if arguments.strict else "0"
     folder = tempfile.mkdtemp(prefix="naru-chaos-")
     titles = {"both": ["zookeeper", "etcd"], "none": ["alone"]}.get(arguments.coordination, [arguments.coordination])
     print(f"seed {arguments.seed}; logs in {folder}", flush=True)
