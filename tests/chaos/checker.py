@@ -6,10 +6,9 @@ Pure, and linear in the number of lines. What has to hold:
 
     lost        an acknowledged record is there in the end, and so is one that somebody has read
     moved       it is at the offset that the producer was told
-    doubled     a record is at one offset only. Two copies that a producer has sent under different epochs are its own doing, and
-                excused where giving up is: librdkafka takes a new epoch when it cannot find out what became of the former one's batches
-    sequence    in each partition, the sequence numbers of a producer's epoch are consecutive from 0; where librdkafka has left its first
-                batches at a leader that was cut off and gone on with later ones at the next, from what comes first (concluded())
+    doubled     a record is at one offset only. Two copies that a producer has sent under different epochs are its own doing: librdkafka
+                takes a new epoch when it cannot find out what became of the former one's batches
+    sequence    in each partition, the sequence numbers of a producer's epoch are consecutive from 0
     reordered   in each partition, the records of a producer are in the order in which it sent them; one that the producer was told
                 to be unknown may come late, because the producer has gone on without it
     conflict    an offset of a partition holds one value, for all readers, members and acknowledgements of all times
@@ -74,8 +73,8 @@ def sender(history, place):
 
 def sent_again(history, first, second):
     """Whether the producer has sent both copies, as two different records for the cluster."""
-    senders = sender(history, first), sender(history, second)
-    return bool(history.excuses) and None not in senders and senders[0] != senders[1]
+    one, other = sender(history, first), sender(history, second)
+    return None not in (one, other) and one[0] == other[0] and one[1] != other[1]
 
 
 def count_sent_again(history):
@@ -88,35 +87,12 @@ def check_doubled(history):
             yield Anomaly("doubled", f"{value} is at {at(*first)} and at {at(*second)}")
 
 
-def concluded(history):
-    """Partitions in which a producer has begun behind its first records, and has concluded by itself, from the answer to what came behind
-    them, that they are there: no broker has acknowledged them. That takes a fault with which it may give up as well."""
-    there = {record.value for record in history.readings.get(history.last_reader, [])}
-    missing = collections.Counter(ack.partition for ack in history.acks if ack.offset < 0 and ack.value not in there)
-    skipped = collections.Counter()
-    for partition, batches in history.batches.items():
-        begun = set()
-        for batch in batches:
-            sender = batch.producer_id, batch.epoch
-            if not batch.control and sender not in begun:
-                begun.add(sender)
-                skipped[partition] += batch.sequence
-    return {partition: count for partition, count in missing.items() if history.excuses and count == skipped[partition]}
-
-
-def count_concluded(history):
-    return sum(concluded(history).values())
-
-
 def check_sequences(history):
-    without_beginning = concluded(history)
     for partition, batches in history.batches.items():
         expected = {}
         for first, last, producer_id, epoch, sequence, control in batches:
             if control:
                 continue
-            if partition in without_beginning:
-                expected.setdefault((producer_id, epoch), sequence)
             if sequence != expected.setdefault((producer_id, epoch), 0):
                 yield Anomaly("sequence", f"{at(partition, first)} has sequence number {sequence} of producer {producer_id}, epoch {epoch}, "
                                           f"when {expected[producer_id, epoch]} was next")
@@ -127,9 +103,8 @@ def check_acknowledged(history):
     """What was acknowledged, and what anybody has read, is there for the last reader."""
     final = {(record.partition, record.offset): record.value for record in history.readings.get(history.last_reader, [])}
     place_of = {value: place for place, value in final.items()}
-    concluded_in = concluded(history)
     for partition, offset, value in history.acks:
-        if final.get((partition, offset)) == value or offset < 0 and (value in place_of or partition in concluded_in):
+        if final.get((partition, offset)) == value or offset < 0 and value in place_of:
             continue
         if value in place_of:
             yield Anomaly("moved", f"{value} was acknowledged at {at(partition, offset)} and is at {at(*place_of[value])}")

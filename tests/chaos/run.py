@@ -223,7 +223,7 @@ class Run:
         reported = len(history.acks) + len(history.refused)
         self.counts.update(acknowledged=len(history.acks), unknown=len(history.sent) - reported, refused=len(history.refused),
                            read=sum(map(len, history.readings.values())) + sum(map(len, history.deliveries.values())),
-                           gave_up=len(history.gave_up), sent_again=checker.count_sent_again(history), concluded=checker.count_concluded(history))
+                           gave_up=len(history.gave_up), sent_again=checker.count_sent_again(history))
         outcomes = collections.Counter(transaction.outcome or "unclear" for transaction in history.transactions.values())
         self.counts.update({f"transactions {outcome}": count for outcome, count in outcomes.items()})
         self.counts["copied"] = sum(partition.startswith(COPY + "/") for partition, *_ in history.committed.get(history.last_committed, []))
@@ -246,7 +246,6 @@ def table(runs):
         rows.append([f"transactions {what}", *(f"{run.counts[f'transactions {what}']:,}" for run in runs)])
     rows.append(["records copied in transactions", *(f"{run.counts['copied']:,}" for run in runs)])
     rows.append(["clients that gave up, excused or not", *(f"{run.counts['gave_up']:,}" for run in runs)])
-    rows.append(["records that clients believe to be there", *(f"{run.counts['concluded']:,}" for run in runs)])
     rows.append(["records that clients sent again as new ones", *(f"{run.counts['sent_again']:,}" for run in runs)])
     rows.append(["writes again after the fault, p50 / max s", *(spread(run.writes_again) for run in runs)])
     rows.append(["transactions again after the fault, p50 / max s", *(spread(run.commits_again) for run in runs)])
@@ -279,7 +278,7 @@ def parse():
     parser.add_argument("--soak", type=float, metavar="MINUTES",
                         help="no faults but restarts and kills of one broker; the others may not grow (on ZooKeeper unless --coordination says otherwise)")
     parser.add_argument("--confluent-kafka", metavar="VERSION", help="client library from PyPI in place of Debian's")
-    parser.add_argument("--strict", action="store_true", help="excuse nothing (README.md); for a current librdkafka")
+    parser.add_argument("--strict", action="store_true", help="do not excuse what librdkafka 2.0 gets wrong (README.md); for a later one")
     parser.add_argument("--keep", action="store_true", help="keep logs and data though all is well")
     arguments = parser.parse_args()
     if arguments.soak and arguments.coordination == "both":
