@@ -65,6 +65,26 @@ def write_random_messages(messages: list[Message], namespace: str, prefix: str, 
     return "\n".join([*lines, f"}}  // namespace {namespace}"]) + "\n"
 
 
+def write_message_fields(messages: list[Message], namespace: str, prefix: str, origin: str) -> str:
+    lines = [f"// Generated from {origin}, for tests: the fields of every message by their names.", "#pragma once", "",
+             f'#include "{prefix}/all_messages.h"', "", f"namespace {namespace} {{", "",
+             "// Calls visitor.field(structure, name, value, nullable) for each field that the version has, in the order of the",
+             "// schema. What is in arrays and structures is left to the visitor, which calls visit_fields with it.", ""]
+    for message in messages:
+        for struct in [*message.structs, message.root]:
+            lines += [*field_visit(message, struct), ""]
+    return "\n".join([*lines, f"}}  // namespace {namespace}"]) + "\n"
+
+
+def field_visit(message: Message, struct: Struct) -> list[str]:
+    body = [when(f.versions, struct.versions,
+                 f'visitor.field("{struct.name}", "{snake_case(f.name)}", in.{member_name(f)}, {condition(f.nullable, f.versions)});')
+            for f in struct.fields]
+    return ["template <class Visitor>",
+            f"void visit_fields([[maybe_unused]] Visitor& visitor, [[maybe_unused]] {qualified(message, struct)}& in,",
+            "                  [[maybe_unused]] int16_t version) {", *indent(body), "}"]
+
+
 def equality(message: Message, struct: Struct) -> list[str]:
     name = qualified(message, struct)
     parts = [f"kafka::same_value(a.{member_name(f)}, b.{member_name(f)})" for f in struct.fields] or ["true"]

@@ -186,8 +186,8 @@ def write_function(message: Message, struct: Struct) -> list[str]:
         if f.tag is None:
             body.append(when(f.versions, struct.versions, write_statement(message, f, "sink", value)))
         if f.versions != struct.versions and not f.ignorable:
-            body.append(f"if ({absence(f.versions, struct.versions)}) NARU_ASSERT({is_default(message, f, value)}, "
-                        f'"{struct.name}.{member_name(f)} cannot be sent in version {{}}", version);')
+            sendable = f"({absence(f.versions, struct.versions)}) && {negated(is_default(message, f, value))}"
+            body.append(f'if ({sendable}) sink.fail("{struct.name}.{member_name(f)} cannot be sent in this version");')
     flexible = condition(message.flexible, struct.versions)
     if flexible != "false":
         tags = write_tags(message, struct)

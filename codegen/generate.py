@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cpp_folder import write_all_messages, write_api_rows, write_random_messages
+from cpp_folder import write_all_messages, write_api_rows, write_message_fields, write_random_messages
 from cpp_message import write_header, write_source
 from schema import Message, SchemaError, load_folder
 
@@ -19,6 +19,7 @@ def generate(messages: list[Message], namespace: str, prefix: str, origin: str) 
         files[f"{message.stem}.cc"] = write_source(message, namespace, f"{prefix}/{message.stem}.h", source)
     files["all_messages.h"] = write_all_messages(messages, namespace, prefix, origin)
     files["random_messages.h"] = write_random_messages(messages, namespace, prefix, origin)
+    files["message_fields.h"] = write_message_fields(messages, namespace, prefix, origin)
     if any(message.api_key is not None for message in messages):
         files["api_rows.h"] = write_api_rows(messages, namespace, origin)
     return files

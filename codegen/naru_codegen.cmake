@@ -1,7 +1,8 @@
 # naru_generate_messages(TARGET SCHEMAS folder NAMESPACE namespace PREFIX include-folder)
 #
 # Generates C++ from every schema of a folder (relative to the root of the repository) and compiles it into TARGET.
-# The headers are included as "PREFIX/NAME.h"; random_messages.h there is for tests.
+# The headers are included as "PREFIX/NAME.h"; random_messages.h and message_fields.h
+# there are for tests.
 function(naru_generate_messages target)
   cmake_parse_arguments(arg "" "SCHEMAS;NAMESPACE;PREFIX" "" ${ARGN})
   file(GLOB schemas CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${arg_SCHEMAS}/*.json)
@@ -11,7 +12,7 @@ function(naru_generate_messages target)
 
   set(codegen ${CMAKE_SOURCE_DIR}/codegen)
   set(folder ${CMAKE_BINARY_DIR}/generated/${arg_PREFIX})
-  set(outputs ${folder}/all_messages.h ${folder}/random_messages.h)
+  set(outputs ${folder}/all_messages.h ${folder}/random_messages.h ${folder}/message_fields.h)
   foreach(schema ${schemas})
     get_filename_component(name ${schema} NAME_WE)
     list(APPEND outputs ${folder}/${name}.h ${folder}/${name}.cc)

@@ -25,6 +25,6 @@ ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, h
     handle_allocate_producer_ids, handle_naru_metadata, handle_naru_broker_stopping, handle_naru_topics_removed,
     handle_naru_missing_topics, handle_add_partitions_to_txn, handle_add_offsets_to_txn, handle_end_txn,
     handle_write_txn_markers, handle_txn_offset_commit, handle_describe_transactions, handle_list_transactions,
-    handle_naru_add_partitions_to_txn, handle_naru_offline_logs;
+    handle_naru_add_partitions_to_txn, handle_naru_offline_logs, handle_naru_producers;
 
 }  // namespace naru

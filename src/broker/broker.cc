@@ -1,5 +1,6 @@
 #include "broker/broker.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,8 @@
 #include "broker/producer_id_pool.h"
 #include "broker/request_dispatcher.h"
 #include "broker/request_metrics.h"
+#include "broker/retry_timer.h"
+#include "broker/stop_phases.h"
 #include "broker/throttle.h"
 #include "broker/transaction_coordinators.h"
 #include "broker/transaction_link.h"
@@ -39,17 +42,18 @@ namespace {
 constexpr Duration kContactMargin = 10s;
 // Of a broker that waits for its coordination service.
 constexpr Duration kPauseBetweenTries = 2s;
+constexpr Duration kLongestTry = 10s;
+constexpr Duration kShortestTry = 1s;
 
-// How long connections may take to finish what is in flight when the broker stops.
-constexpr Duration kStopPatience = 10s;
 constexpr std::string_view kMetadataFolder = "__metadata";
 // On top of the memory budget, one part in so many for small requests that would stand in line behind large ones.
 constexpr uint64_t kSmallRequestsPart = 16;
 
-ConnectionSettings connection_settings(const BrokerConfig& config) {
+ConnectionSettings connection_settings(const BrokerConfig& config, const DescriptorShares& shares) {
   return {.max_frame_bytes = static_cast<size_t>(config.socket_request_max_bytes),
           .max_in_flight = static_cast<size_t>(config.max_inflight_requests_per_connection),
-          .idle_timeout = config.connections_max_idle};
+          .idle_timeout = config.connections_max_idle,
+          .max_unsent_files = shares.pinned_files_per_connection};
 }
 
 ServerLimits server_limits(const BrokerConfig& config) {
@@ -76,7 +80,6 @@ Result<std::vector<std::unique_ptr<LogDirectory>>> open_directories(Seams seams,
 // What the data folders say of the broker's past.
 struct FolderFacts {
   bool clean_shutdown = true;
-  std::vector<Uuid> ids;
   Uuid cluster_id;  // zero: of none yet
 };
 
@@ -84,8 +87,7 @@ struct FolderFacts {
 FolderFacts facts_of(const std::vector<std::unique_ptr<LogDirectory>>& directories) {
   FolderFacts facts;
   for (const auto& directory : directories) {
-    const DirectoryIdentity& identity = directory->identity();
-    facts.ids.push_back(identity.directory_id);
+    const DirectoryIdentity identity = directory->identity();
     if (identity.cluster_id.is_zero()) continue;
     facts.clean_shutdown = facts.clean_shutdown && directory->was_clean_shutdown();
     facts.cluster_id = identity.cluster_id;
@@ -94,13 +96,19 @@ FolderFacts facts_of(const std::vector<std::unique_ptr<LogDirectory>>& directori
 }
 
 bool is_one_address(const Endpoint& address) {
-  return !address.host.empty() && address.host != "0.0.0.0" && address.host != "::" && address.port != 0;
+  return !address.host.empty() && !address.is_everywhere() && address.port != 0;
 }
 
 // A broker that is alone may leave its address open: clients are told the one that they have reached. Others have to
 // know it.
 Result<std::vector<BrokerListener>> advertised_listeners(const BrokerConfig& config, bool in_cluster) {
   std::vector<BrokerListener> listeners;
+  if (in_cluster && !config.values.is_set("listeners")) {
+    return failure(ErrorCode::invalid_config,
+                   "brokers of a cluster have to reach each other, and this one would listen on {} only: set listeners "
+                   "(--kafka), for instance PLAINTEXT://HOST:9092",
+                   config.listeners.front().bind.to_string());
+  }
   for (const ListenerConfig& listener : config.listeners) {
     Endpoint address = listener.advertised.value_or(Endpoint{in_cluster ? listener.bind.host : "", listener.bind.port});
     if (in_cluster && !is_one_address(address)) {
@@ -133,6 +141,7 @@ struct Broker::Parts {
         producer_accounting(memory, producer_memory(config), metrics),
         fetch_sessions(seams.clock, seams.random, static_cast<size_t>(config.max_fetch_sessions), metrics),
         shares(seams.files.open_file_limit()),
+        file_pins(shares.pinned_files, shares.pinned_files_per_connection),
         open_files(seams.files, shares.cached_files),
         unsynced_logs(shares.unsynced_files, metrics) {}
 
@@ -153,6 +162,12 @@ struct Broker::Parts {
   ProducerAccounting producer_accounting;
   FetchSessions fetch_sessions;
   const DescriptorShares shares;
+  FilePins file_pins;
+  GaugeCallback file_pins_gauge =
+      metrics.computed_gauge("naru_unsent_files",
+                             "Files that answers keep open until their clients have read them; beyond a limit, records "
+                             "are copied into the answers instead",
+                             {}, [this] { return static_cast<double>(file_pins.used()); });
   OpenFiles open_files;  // before the partitions, whose logs use it to their end
   UnsyncedLogs unsynced_logs;
   HostedPartitions hosted;
@@ -164,8 +179,9 @@ struct Broker::Parts {
   std::unique_ptr<ControllerShell> controller;
   std::unique_ptr<ClusterMembership> cluster;
   std::unique_ptr<PartitionKeeper> keeper;
-  ProducerIdPool producer_ids{[this] { return cluster->controller().allocate_producer_ids(); }};
-  GroupCoordinators groups{seams, config, hosted, metadata, metrics};
+  ProducerIdPool producer_ids{[this] { return cluster->controller().allocate_producer_ids(); },
+                              [this] { return metadata.current()->cluster().producer_ids_at_deletion; }};
+  GroupCoordinators groups{seams, config, hosted, metadata, metrics, &memory};
   MarkerWriter marker_writer{seams, hosted, groups};
   std::unique_ptr<TransactionCoordinators> transactions;
   std::unique_ptr<TransactionLink> transaction_link;
@@ -174,15 +190,21 @@ struct Broker::Parts {
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
   GaugeCallback connections_gauge;
+  CancelSource stop_source;                 // ends waits for the coordination service and the controller
+  std::atomic<bool> store_replaced{false};  // by one that was opened later
+  RetryTimer retry{seams, [this] { return metadata.follow_again(); }};
   std::mutex background_mutex;
   bool stopping = false;  // nothing new begins in the background
   TaskGroup background;
   std::vector<Door> doors;
+  std::vector<BrokerListener> listeners;  // as others are told
   FolderFacts folders;
 
+  bool in_cluster() const { return open_store || config.coordination.service != CoordinationService::embedded; }
   Task<Status> open_storage();
+  StoreOptions store_options(const LogDirectory& first) const;
   Task<Result<std::unique_ptr<CoordinationStore>>> open_session(const LogDirectory& first);
-  OpenStore reopen_store();
+  OpenStore reopen_store(const LogDirectory& first);
   void make_transactions();
   uint64_t newest_connection();
   Task<Status> start_controller();
@@ -192,6 +214,10 @@ struct Broker::Parts {
   Task<void> tell_coordinators();
   void obey_config();
   Task<void> confirm_deletions(std::vector<Uuid> topics);
+  Task<void> stop_coordinators();
+  Task<void> stop_requests(StopPhases& phases);
+  Task<void> stop_cluster();
+  Task<void> close_store(Status& closed);
 };
 
 Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -220,20 +246,28 @@ ControllerView Broker::controller() const {
   return parts_->controller->controller();
 }
 
-Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config) {
-  return start(seams, std::move(config), OpenStore());
+Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, CancelToken cancelled) {
+  return start(seams, std::move(config), OpenStore(), cancelled);
 }
 
-Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, OpenStore open_store) {
+Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, OpenStore open_store,
+                                                    CancelToken cancelled) {
   std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config), std::move(open_store))));
-  if (const Status started = co_await start_parts(*broker->parts_); !started.ok()) {
+  Status started;
+  {
+    const CancelCallback on_cancel(cancelled, [&parts = *broker->parts_] { parts.stop_source.cancel(); });
+    started = co_await start_parts(*broker->parts_);
+  }
+  if (started.ok() && cancelled.cancelled()) started = Status(ErrorCode::cancelled);
+  if (!started.ok()) {
     ignore(co_await broker->stop());
-    co_return failure(started);
+    co_return failure(cancelled.cancelled() ? Status(ErrorCode::cancelled) : started);
   }
   co_return broker;
 }
 
 Task<Status> Broker::start_parts(Parts& parts) {
+  NARU_CO_TRY_ASSIGN(parts.listeners, advertised_listeners(parts.config, parts.in_cluster()));
   NARU_CO_TRY(co_await parts.open_storage());
   co_await to_loop(parts.seams.scheduler);
   // Before others hear of this broker and send clients to it. They wait until it knows what to answer.
@@ -253,16 +287,17 @@ Task<Status> Broker::Parts::open_storage() {
                      co_await on_worker(seams.scheduler, [this] { return open_directories(seams, config); }));
   folders = facts_of(directories);
   NARU_CO_TRY_ASSIGN(store, co_await open_session(*directories.front()));
-  controller =
-      std::make_unique<ControllerShell>(ControllerShell::Parts{.store = *store,
-                                                               .publisher = metadata,
-                                                               .metrics = metrics,
-                                                               .config = config,
-                                                               .clock = seams.clock,
-                                                               .random = seams.random,
-                                                               .scheduler = seams.scheduler,
-                                                               .session_timeout = config.coordination_session_timeout,
-                                                               .reopen_store = reopen_store()});
+  controller = std::make_unique<ControllerShell>(
+      ControllerShell::Parts{.store = *store,
+                             .publisher = metadata,
+                             .metrics = metrics,
+                             .config = config,
+                             .clock = seams.clock,
+                             .random = seams.random,
+                             .scheduler = seams.scheduler,
+                             .session_timeout = config.coordination_session_timeout,
+                             .reopen_store = reopen_store(*directories.front()),
+                             .write_epoch = [this](int64_t epoch) { return keeper->write_broker_epoch(epoch); }});
   cluster = std::make_unique<ClusterMembership>(ClusterMembership::Parts{.seams = seams,
                                                                          .config = config,
                                                                          .controller = *controller,
@@ -274,11 +309,12 @@ Task<Status> Broker::Parts::open_storage() {
   make_transactions();
   const ProducerRules producers{.limits = {.max_producers = static_cast<size_t>(config.max_producers_per_partition),
                                            .expiration_ms = config.producer_id_expiration.count()},
+                                .clock = &seams.clock,
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
                                              std::move(directories), producers, cluster->isr_proposals(), contact,
                                              cluster->offline_logs());
-  co_return co_await keeper->list_folders();
+  co_return co_await keeper->recover_folders();
 }
 
 void Broker::Parts::make_transactions() {
@@ -288,6 +324,7 @@ void Broker::Parts::make_transactions() {
                                      .hosted = hosted,
                                      .metadata = metadata,
                                      .metrics = metrics,
+                                     .memory = &memory,
                                      .peers = cluster->peers(),
                                      .writer = marker_writer,
                                      .newest_connection = [this] { return newest_connection(); }});
@@ -307,30 +344,42 @@ uint64_t Broker::Parts::newest_connection() {
 
 Task<Result<std::unique_ptr<CoordinationStore>>> Broker::Parts::open_session(const LogDirectory& first) {
   if (open_store) co_return co_await open_store();
-  StoreOptions options{.address = config.coordination,
-                       .session_timeout = config.coordination_session_timeout,
-                       .embedded = {.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)}};
-  // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
-  if (!first.identity().cluster_id.is_zero()) options.embedded.expectation = StoreExpectation::must_exist;
+  StoreOptions options = store_options(first);
   // After a power cut of everything, the service may take longer to start than this broker.
   const MonotonicTime deadline = seams.clock.now() + config.coordination_start_timeout;
   for (;;) {
     const MonotonicTime begun = seams.clock.now();
+    options.connect_timeout = std::clamp<Duration>(deadline - begun, kShortestTry, kLongestTry);
     auto opened = co_await open_coordination_store(seams, options);
     const MonotonicTime now = seams.clock.now();
     if (opened || opened.error() != ErrorCode::unavailable || now >= deadline) co_return opened;
+    if (options.cancelled.cancelled()) co_return failure(Status(ErrorCode::cancelled));
     log_warn("broker", "still waits for the coordination service, for {} s more at most: {}",
              std::chrono::ceil<std::chrono::seconds>(deadline - now).count(), opened.error().message());
-    ignore(co_await sleep_until(seams.scheduler, std::min(deadline, std::max(begun + kPauseBetweenTries, now))));
+    NARU_CO_TRY(co_await sleep_until(seams.scheduler, std::min(deadline, std::max(begun + kPauseBetweenTries, now)),
+                                     options.cancelled));
   }
 }
 
-OpenStore Broker::Parts::reopen_store() {
+StoreOptions Broker::Parts::store_options(const LogDirectory& first) const {
+  StoreOptions options{.address = config.coordination,
+                       .session_timeout = config.coordination_session_timeout,
+                       .cancelled = stop_source.token(),
+                       .embedded = {.folder = fmt::format("{}/{}", first.path(), kMetadataFolder)}};
+  // A data folder that belongs to a cluster has had metadata; if that is gone, an empty one would orphan every topic.
+  if (!first.identity().cluster_id.is_zero()) options.embedded.expectation = StoreExpectation::must_exist;
+  return options;
+}
+
+// An embedded store that could not write is opened once more, as a restart would: it recovers, and goes on if the disk
+// does.
+OpenStore Broker::Parts::reopen_store(const LogDirectory& first) {
   if (open_store) return [this] { return open_store(); };
-  if (config.coordination.service == CoordinationService::embedded) return {};
-  return [this] {
-    return open_coordination_store(
-        seams, {.address = config.coordination, .session_timeout = config.coordination_session_timeout});
+  StoreOptions options = store_options(first);
+  options.embedded.expectation = StoreExpectation::must_exist;
+  return [this, options = std::move(options)] {
+    store_replaced = true;
+    return open_coordination_store(seams, options);
   };
 }
 
@@ -338,20 +387,22 @@ Task<Status> Broker::Parts::start_controller() {
   metadata.subscribe_promptly([this](MetadataImagePtr image) { return take_roles(std::move(image)); });
   metadata.subscribe([this](MetadataImagePtr image) { return follow_metadata(std::move(image)); });
   metadata.subscribe([this](const MetadataImagePtr&) { return tell_coordinators(); });
-  const bool in_cluster = open_store || config.coordination.service != CoordinationService::embedded;
-  NARU_CO_TRY_ASSIGN(auto listeners, advertised_listeners(config, in_cluster));
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
                                           .listeners = std::move(listeners),
                                           .clean_shutdown = folders.clean_shutdown,
-                                          .directory_ids = folders.ids,
-                                          .cluster_id = folders.cluster_id}));
-  NARU_CO_TRY(co_await cluster->join());
+                                          .folders = keeper->data_folders(),
+                                          .cluster_id = folders.cluster_id,
+                                          .offline = keeper->unusable()},
+                                         stop_source.token()));
+  NARU_CO_TRY(co_await cluster->join(stop_source.token()));
   co_await metadata.take_effect();  // the logs are open
   NARU_CO_TRY(keeper->start_problem());
   co_await keeper->begin_journals();
-  co_return co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id);
+  NARU_CO_TRY(co_await keeper->bind_cluster(metadata.current()->cluster().cluster_id));
+  keeper->start_noting();
+  co_return Status();
 }
 
 // What an election is about: waits for no disk.
@@ -370,6 +421,7 @@ Task<void> Broker::Parts::tell_coordinators() {
 
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  retry.set_wanted(keeper->wants_another_try());
   // Of partitions that were opened, fetchers and coordinators do not know yet.
   cluster->follow();
   co_await tell_coordinators();
@@ -422,12 +474,13 @@ Status Broker::Parts::open_doors() {
                                       "naru_fetch_preferred_replica_total",
                                       "Partitions of fetches whose consumers were sent to a replica in their rack"),
                                   .files_per_fetch = shares.files_per_fetch,
+                                  .file_pins = file_pins,
                                   .watcher_ids = watcher_ids});
   {
     const std::scoped_lock lock(obey_mutex);
     dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
     server = std::make_unique<ConnectionServer>(seams, memory, small_requests, metrics, *dispatcher,
-                                                connection_settings(config), server_limits(config));
+                                                connection_settings(config, shares), server_limits(config));
   }
   obey_config();
   server->hold_back();
@@ -451,38 +504,59 @@ std::optional<std::string> Broker::unhealthy_reason() const {
   return std::nullopt;
 }
 
+// Whoever is parked in a group or behind a transaction, or waits for a coordinator elsewhere, is answered, and not
+// waited for.
+Task<void> Broker::Parts::stop_coordinators() {
+  if (transactions) co_await transactions->stop();
+  if (transaction_link) co_await transaction_link->stop();
+  co_await groups.stop();
+}
+
+// A handler that goes on without its client ends with what it waits for: other brokers now, partitions and the
+// controller's store later.
+Task<void> Broker::Parts::stop_requests(StopPhases& phases) {
+  if (!server) co_return;
+  co_await to_loop(seams.scheduler);
+  co_await server->stop(seams.clock.now() + stop_limits::kConnections);
+  co_await cluster->peers().close(PeerUse::requests);
+  co_await phases.run("requests without a client", stop_limits::kRequests, dispatcher->drain());
+}
+
+// Those who publish metadata first: whoever follows it may begin something in the background.
+Task<void> Broker::Parts::stop_cluster() {
+  if (cluster) co_await cluster->stop();
+  if (transactions) co_await transactions->stop_sending();
+}
+
+Task<void> Broker::Parts::close_store(Status& closed) {
+  const Status store_closed = co_await store->close();
+  if (closed.ok() && !store_replaced) closed = store_closed;
+}
+
 Task<Status> Broker::stop() {
   Parts& parts = *parts_;
+  StopPhases phases(parts.seams);
   parts.connections_gauge = GaugeCallback();
-  if (parts.server) co_await parts.cluster->hand_over();
-  // Whoever is parked in a group or behind a transaction, or waits for a coordinator elsewhere, is answered, and not
-  // waited for.
-  if (parts.transactions) co_await parts.transactions->stop();
-  if (parts.transaction_link) co_await parts.transaction_link->stop();
-  co_await parts.groups.stop();
-  if (parts.server) {
-    co_await to_loop(parts.seams.scheduler);
-    co_await parts.server->stop(parts.seams.clock.now() + kStopPatience);
-    co_await parts.dispatcher->drain();
-  }
-  // Those who publish metadata first: whoever follows it may begin something in the background.
-  if (parts.cluster) co_await parts.cluster->stop();
-  if (parts.transactions) co_await parts.transactions->stop_sending();
-  co_await parts.marker_writer.stop();
-  if (parts.controller) co_await parts.controller->stop();
+  parts.stop_source.cancel();
+  if (parts.server) co_await phases.run("the hand-over", stop_limits::kHandOver, parts.cluster->hand_over());
+  co_await phases.run("the coordinators", stop_limits::kCoordinators, parts.stop_coordinators());
+  co_await parts.stop_requests(phases);
+  co_await phases.run("what other brokers were asked", stop_limits::kCluster, parts.stop_cluster());
+  if (parts.controller) co_await phases.run("the controller", stop_limits::kController, parts.controller->stop());
   {
     const std::scoped_lock lock(parts.background_mutex);
     parts.stopping = true;
   }
-  co_await parts.background.join();
+  co_await parts.retry.stop();
   co_await parts.metadata.stop();
   if (parts.maintenance) co_await parts.maintenance->stop();
   Status closed;
   if (parts.keeper) closed = co_await parts.keeper->close();
-  if (parts.store) {
-    const Status store_closed = co_await parts.store->close();
-    if (closed.ok()) closed = store_closed;
-  }
+  if (parts.store) co_await parts.close_store(closed);
+  // Nothing is left to wait for.
+  co_await parts.background.join();
+  co_await phases.join();
+  co_await parts.marker_writer.stop();  // handlers were its callers
   co_return closed;
 }
 

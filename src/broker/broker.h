@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "configuration/broker_config.h"
 #include "coordination_store/coordination_store.h"
@@ -30,10 +31,13 @@ class Broker {
 
   // Opens the data folders, recovers every log, and accepts connections when it returns. Call it on a loop thread.
   // Whatever keeps it from starting is an error whose message names the file or address and says what to do.
-  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config);
+  // ErrorCode::cancelled soon after `cancelled` was: a broker that waits for its coordination service or its controller
+  // waits no longer. Logs that are being recovered are recovered first.
+  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, CancelToken cancelled = {});
   // The same with another way to the coordination store than the configuration names: the simulator's.
   using OpenStore = UniqueFunction<Task<Result<std::unique_ptr<CoordinationStore>>>()>;
-  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, OpenStore open_store);
+  static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, OpenStore open_store,
+                                                     CancelToken cancelled = {});
   // After stop().
   ~Broker();
 
@@ -49,6 +53,7 @@ class Broker {
   std::optional<std::string> unhealthy_reason() const;
 
   // Accepts no more, answers what is in flight, closes every log in order. ok: the next start finds a clean shutdown.
+  // Ends within stop_limits::kAllButLogs and what the disks need to close the logs, whatever others do.
   Task<Status> stop();
 
  private:

@@ -20,6 +20,7 @@ class ControllerLink;
 class ControllerShell;
 class Counter;
 class FetchSessions;
+class FilePins;
 class GroupCoordinators;
 class MarkerWriter;
 class MemoryBudget;
@@ -56,6 +57,7 @@ struct BrokerServices {
   ClusterContact& contact;
   Counter& reads_sent_nearer;
   const size_t files_per_fetch;  // descriptor_shares.h
+  FilePins& file_pins;
   std::atomic<uint64_t>& watcher_ids;
 
   uint64_t next_watcher_id() const { return watcher_ids.fetch_add(1, std::memory_order_relaxed); }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "broker/stop_phases.h"
 #include "foundation/log.h"
 
 namespace naru {
 namespace {
 
 constexpr Duration kJoinPatience = 60s;
-constexpr Duration kHandOverPatience = 10s;
 constexpr Duration kHandOverLook = 20ms;
 constexpr Duration kOfficePatience = 2s;  // all brokers may be about to stop
 
@@ -18,7 +18,10 @@ ClusterMembership::ClusterMembership(Parts parts)
     : parts_(parts),
       peers_(parts.seams, parts.config.node_id),
       controller_(parts.controller, peers_, parts.config.node_id),
-      isr_sender_(parts.seams, controller_, parts.metadata),
+      isr_sender_(
+          parts.seams,
+          [this](std::vector<IsrChange> changes) { return controller_.alter_partitions(std::move(changes)); },
+          parts.metadata),
       fetchers_(
           parts.seams, parts.config.replication, parts.config.node_id,
           [&controller = parts.controller] { return controller.broker_epoch(); }, parts.metrics),
@@ -42,15 +45,17 @@ bool ClusterMembership::may_take_roles(const MetadataImage& image) const {
   return registered != nullptr && registered->epoch == parts_.controller.broker_epoch() && image.is_settled(self);
 }
 
-Task<Status> ClusterMembership::join() {
+Task<Status> ClusterMembership::join(CancelToken cancelled) {
   poller_.start();
   offline_logs_.start();
   background_.spawn(check_followers_from_time_to_time());
   const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kJoinPatience,
                                                         [waiter = joined_] { waiter->wake(); });
+  const CancelCallback on_cancel(cancelled, [waiter = joined_] { waiter->wake(); });
   co_await joined_->event();
   parts_.seams.scheduler.cancel_timer(timer);
   if (has_roles_.load()) co_return Status();
+  if (cancelled.cancelled()) co_return Status(ErrorCode::cancelled);
   const auto controller = controller_.elsewhere();
   if (!controller) co_return error(ErrorCode::request_timed_out, "no broker became controller: the log says why");
   co_return error(
@@ -81,34 +86,33 @@ Task<void> ClusterMembership::check_followers_from_time_to_time() {
   }
 }
 
-size_t ClusterMembership::led_with_others() const {
+int64_t ClusterMembership::led() const {
   const MetadataImagePtr image = parts_.metadata.current();
-  const BrokerId self = parts_.config.node_id;
-  size_t led = 0;
+  int64_t led = 0;
   for (const TopicMetadataPtr& topic : image->topics()) {
-    led += static_cast<size_t>(std::ranges::count_if(topic->partitions, [self](const PartitionStatePtr& state) {
-      return state->leader == self && state->isr.size() > 1;
-    }));
+    led += std::ranges::count(topic->partitions, parts_.config.node_id,
+                              [](const PartitionStatePtr& state) { return state->leader; });
   }
   return led;
 }
 
 Task<void> ClusterMembership::hand_over() {
   if (parts_.metadata.current()->brokers().size() <= 1) co_return;
-  const MonotonicTime deadline = parts_.seams.clock.now() + kHandOverPatience;
+  const MonotonicTime deadline = parts_.seams.clock.now() + stop_limits::kHandOver;
   const auto still_led = co_await controller_.announce_stop();
   if (!still_led) {
     log_warn("broker", "the controller does not know that this broker stops, others will notice: {}",
              still_led.error().to_string());
     co_return;
   }
-  co_await wait_until_nothing_is_led(deadline);
+  co_await wait_until_led(*still_led, deadline);
   if (controller_.is_here()) co_await pass_office_on();
 }
 
-// The controller has decided; this broker has to hear of it.
-Task<void> ClusterMembership::wait_until_nothing_is_led(MonotonicTime deadline) {
-  while (led_with_others() > 0 && parts_.seams.clock.now() < deadline) {
+// The controller has decided; this broker has to hear of it. What nobody else can lead, because the others stop too or
+// are not in sync, stays here.
+Task<void> ClusterMembership::wait_until_led(int64_t still_led, MonotonicTime deadline) {
+  while (led() > still_led && parts_.seams.clock.now() < deadline) {
     ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));
   }
 }

@@ -53,7 +53,7 @@ class ClusterMembership {
   void follow();
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
-  Task<Status> join();
+  Task<Status> join(CancelToken cancelled);
   // Before anything is stopped: others take over what this broker leads, and the controller's office, as far as there
   // are others.
   Task<void> hand_over();
@@ -62,9 +62,9 @@ class ClusterMembership {
 
  private:
   Task<void> check_followers_from_time_to_time();
-  Task<void> wait_until_nothing_is_led(MonotonicTime deadline);
+  Task<void> wait_until_led(int64_t still_led, MonotonicTime deadline);
   Task<void> pass_office_on();
-  size_t led_with_others() const;
+  int64_t led() const;
 
   Parts parts_;
   Peers peers_;

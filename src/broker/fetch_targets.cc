@@ -18,6 +18,8 @@ constexpr int16_t kFirstVersionWithFollowers = 11;  // consumers that may read f
 constexpr int16_t kFirstVersionWithTopicIds = 13;
 constexpr int16_t kFirstVersionWithReplicaState = 15;
 constexpr int8_t kReadUncommitted = 0;
+// What one answer copies, besides the batch that it has at least.
+constexpr uint64_t kCopiedBytesMax = 1 << 20;
 
 // Old clients must not get zstd. Whether a stored batch is compressed with it, only its header tells.
 Result<bool> contains_zstd(const LogSlice& slice) {
@@ -39,8 +41,8 @@ void refuse_zstd(FetchTarget& target) {
   target.view.slice = {};
 }
 
-void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& target, const FetchTerms& terms,
-          std::vector<FileRange>& files) {
+void fill(kafka::FetchResponse::PartitionData& partition, FetchTarget& target, const FetchTerms& terms,
+          const std::shared_ptr<const FilePinLease>& pins, std::vector<OutputChunk>& records) {
   const PartitionView& view = target.view;
   partition.partition_index = target.index;
   partition.error_code = view.status.code();
@@ -49,6 +51,10 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
   partition.log_start_offset = view.told_start_offset;
   partition.diverging_epoch.epoch = view.diverging.epoch;
   partition.diverging_epoch.end_offset = view.diverging.end_offset;
+  if (terms.replica) {
+    partition.tombstones.horizon = view.tombstones.offset;
+    partition.tombstones.drops = view.tombstones.drops;
+  }
   partition.preferred_read_replica = target.nearer;
   // Null, not empty, unless the reader asked for committed records only.
   if (terms.read_committed) {
@@ -60,8 +66,25 @@ void fill(kafka::FetchResponse::PartitionData& partition, const FetchTarget& tar
     partition.aborted_transactions.reset();
   }
   if (view.slice.empty()) return;
-  partition.records = kafka::ExternalRecords{.id = files.size(), .size = view.slice.bytes};
-  files.push_back({.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes});
+  partition.records = kafka::ExternalRecords{.id = records.size(), .size = view.slice.bytes};
+  if (!target.copied.empty()) {
+    records.emplace_back(std::move(target.copied));
+  } else {
+    records.emplace_back(
+        FileRange{.file = view.slice.file, .position = view.slice.position, .length = view.slice.bytes, .pins = pins});
+  }
+}
+
+// Where it cannot be read, the partition has an error instead of records.
+void copy_records(FetchTarget& target) {
+  const LogSlice& slice = target.view.slice;
+  target.copied.resize(slice.bytes);
+  const auto got = slice.file->read_at(slice.position, target.copied);
+  if (got && *got == slice.bytes) return;
+  target.view.status = got ? Status(ErrorCode::kafka_storage_error, "a segment is shorter than its index says")
+                           : Status(ErrorCode::kafka_storage_error, got.error().message());
+  target.view.slice = {};
+  target.copied = {};
 }
 
 // Costs nothing where nobody names a rack.
@@ -133,20 +156,34 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
   target.partition = hosted.partition;
 }
 
-Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms,
-                            std::vector<FetchTarget>& targets) {
+// Brokers take their answers, and copying for them would keep every partition behind.
+FetchSources take_sources(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                          size_t targets) {
+  const size_t files = std::min(terms.max_files, targets);
+  const PinnedFiles& of_connection = context.connection->pinned_files();
+  FetchSources sources{.files = terms.replica ? services.file_pins.take_beyond(of_connection, files)
+                                              : services.file_pins.take(of_connection, files)};
+  sources.copies = files > 0 && sources.files.files() == 0;
+  return sources;
+}
+
+Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms, FetchSources& sources,
+                            std::vector<FetchTarget>& targets, Turns& turns) {
   uint64_t total = 0;
   size_t files = 0;
+  const size_t max_files = std::max<size_t>(sources.files.files(), 1);  // one at a time is copied
+  const uint64_t max_total = sources.copies ? std::min(terms.max_bytes, kCopiedBytesMax) : terms.max_bytes;
   find_nearer_replicas(services, terms, targets);
   for (FetchTarget& target : targets) {
+    co_await turns.step();
     if (!target.partition) continue;
     if (target.nearer != kNoBroker) {
       target.view = co_await target.partition->look(target.current_leader_epoch);
       if (target.failed()) target.nearer = kNoBroker;
       continue;
     }
-    const bool room = terms.max_bytes > total && files < terms.max_files;
-    const uint64_t left = room ? terms.max_bytes - total : 0;
+    const bool room = max_total > total && files < max_files;
+    const uint64_t left = room ? max_total - total : 0;
     // The first partition with data returns at least one batch, however large: else a client could never pass it.
     const auto max_bytes = static_cast<uint32_t>(std::min<uint64_t>(target.max_bytes, left));
     if (terms.replica) {
@@ -173,7 +210,8 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
     total += target.view.slice.bytes;
     files += target.view.slice.empty() ? 0 : 1;
   }
-  co_return files < terms.max_files ? total : std::max(total, terms.min_bytes);
+  sources.files.shrink_to(files);
+  co_return files < max_files ? total : std::max(total, terms.min_bytes);
 }
 
 bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now) {
@@ -186,28 +224,50 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
   });
 }
 
-Task<void> warm_cold_data(const BrokerServices& services, const std::vector<FetchTarget>& targets) {
-  std::vector<LogSlice> cold;
-  for (const FetchTarget& target : targets) {
+Task<void> prepare_records(const BrokerServices& services, const FetchSources& sources,
+                           std::vector<FetchTarget>& targets) {
+  std::vector<FetchTarget*> to_read;
+  uint64_t bytes = 0;
+  for (FetchTarget& target : targets) {
     const LogSlice& slice = target.view.slice;
+    if (slice.empty()) continue;
     const bool at_the_end = slice.next_offset >= target.view.readable_end;  // written a moment ago
-    if (!slice.empty() && !at_the_end && !slice.file->is_cached(slice.position, slice.bytes)) cold.push_back(slice);
+    if (!sources.copies && (at_the_end || slice.file->is_cached(slice.position, slice.bytes))) continue;
+    to_read.push_back(&target);
+    bytes += slice.bytes;
   }
-  if (cold.empty()) co_return;
-  co_await on_worker(services.scheduler, [&cold] {
-    for (const LogSlice& slice : cold) slice.file->warm(slice.position, slice.bytes);
+  if (to_read.empty()) co_return;
+  // Paid for while it is copied; then the connection pays for what waits to be sent.
+  const auto memory = sources.copies ? services.memory.try_reserve(MemoryAccount::responses, bytes) : MemoryLease();
+  if (!memory) {
+    for (FetchTarget* target : to_read) target->view.slice = {};  // the next fetch gets it
+    co_return;
+  }
+  co_await on_worker(services.scheduler, [&] {
+    for (FetchTarget* target : to_read) {
+      const LogSlice& slice = target->view.slice;
+      if (sources.copies) {
+        copy_records(*target);
+      } else {
+        slice.file->warm(slice.position, slice.bytes);
+      }
+    }
   });
 }
 
-Response build_fetch_response(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
-                              int32_t session_id, const std::vector<const FetchTarget*>& told) {
+Task<Response> build_fetch_response(const BrokerServices& services, const RequestContext& context,
+                                    const FetchTerms& terms, FetchSources sources, int32_t session_id,
+                                    const std::vector<FetchTarget*>& told, Turns& turns) {
   kafka::FetchResponse response;
   LeaderHints hints(services, context);
   response.session_id = session_id;
-  std::vector<FileRange> files;
+  std::vector<OutputChunk> records;
+  const bool sends_files = sources.files.files() > 0;
+  const auto pins = sends_files ? std::make_shared<const FilePinLease>(std::move(sources.files)) : nullptr;
   std::map<std::pair<std::string_view, Uuid>, size_t> places;
   size_t current = 0;
-  for (const FetchTarget* target : told) {
+  for (FetchTarget* target : told) {
+    co_await turns.step();
     const bool same_topic = !response.responses.empty() && response.responses[current].topic_id == target->topic_id &&
                             response.responses[current].topic == target->topic;
     if (!same_topic) {
@@ -221,13 +281,14 @@ Response build_fetch_response(const BrokerServices& services, const RequestConte
       }
     }
     auto& partition = response.responses[current].partitions.emplace_back();
-    fill(partition, *target, terms, files);
+    fill(partition, *target, terms, pins, records);
     if (const auto hint = hints.hint(partition.error_code, target->topic, target->topic_id, target->index)) {
       partition.current_leader = {.leader_id = hint->leader, .leader_epoch = hint->epoch};
     }
   }
   hints.fill_endpoints(response.node_endpoints);
-  return encode_reply(context, response, files);
+  co_await turns.to_worker_if_large();
+  co_return encode_reply(context, response, std::move(records));
 }
 
 }  // namespace naru

@@ -10,8 +10,10 @@
 #include "async/task.h"
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
+#include "broker/turns.h"
 #include "cluster_control/metadata_image.h"
 #include "kafka_protocol/messages/fetch_request.h"
+#include "network/file_pins.h"
 #include "network/response.h"
 #include "replication/partition.h"
 
@@ -32,6 +34,7 @@ struct FetchTarget {
   std::shared_ptr<Partition> partition;  // none: view.status says why
   BrokerId nearer = kNoBroker;           // a replica where the consumer should read instead; then there are no records
   PartitionView view;
+  Bytes copied;  // the records of the view, if they are not sent from the file
 
   bool failed() const { return !view.status.ok(); }
   bool diverges() const { return view.diverging.end_offset >= Offset(0); }
@@ -79,18 +82,31 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
 void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
                     FetchTarget& target);
 
-// Reads all targets, in their order, within the terms. Returns the number of bytes found; min_bytes at least, if there
-// is more to read than fits into the answer.
-Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms, std::vector<FetchTarget>& targets);
+// What a fetch sends its records from: files that stay open until the client has taken them, or copies, where the
+// client or all of them together keep too many open already.
+struct FetchSources {
+  FilePinLease files;
+  bool copies = false;
+};
+FetchSources take_sources(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
+                          size_t targets);
+
+// Reads all targets, in their order, within the terms and what the sources allow. Returns the number of bytes found;
+// min_bytes at least, if there is more to read than fits into the answer.
+Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& terms, FetchSources& sources,
+                            std::vector<FetchTarget>& targets, Turns& turns);
 
 // Too little was found, and waiting may help.
 bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& targets, uint64_t found, MonotonicTime now);
 
-// Data that was not read for long is not in memory, and sendfile would stop the whole loop until it is.
-Task<void> warm_cold_data(const BrokerServices& services, const std::vector<FetchTarget>& targets);
+// Data that was not read for long is not in memory, and sendfile would stop the whole loop until it is: it is read
+// first. Copies what cannot be sent from files.
+Task<void> prepare_records(const BrokerServices& services, const FetchSources& sources,
+                           std::vector<FetchTarget>& targets);
 
 // One topic per name, partitions in the order of `told`.
-Response build_fetch_response(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
-                              int32_t session_id, const std::vector<const FetchTarget*>& told);
+Task<Response> build_fetch_response(const BrokerServices& services, const RequestContext& context,
+                                    const FetchTerms& terms, FetchSources sources, int32_t session_id,
+                                    const std::vector<FetchTarget*>& told, Turns& turns);
 
 }  // namespace naru

@@ -59,16 +59,17 @@ class KnownEnds final : public UnreadRecords {
 }  // namespace
 
 GroupCoordinators::GroupCoordinators(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
-                                     const MetadataPublisher& metadata, MetricsRegistry& metrics)
+                                     const MetadataPublisher& metadata, MetricsRegistry& metrics, MemoryBudget* memory)
     : seams_(seams),
       config_(config),
       hosted_(hosted),
       metadata_(metadata),
+      memory_(memory),
       runtime_(std::string(kOffsetsTopic), *this, {seams.clock, seams.scheduler, metrics}),
       lag_(hosted, seams.clock, seams.scheduler, metrics) {}
 
 std::unique_ptr<StateShard> GroupCoordinators::make(PartitionIndex, LeaderEpoch) {
-  return std::make_unique<GroupCoordinator>(group_settings(config_, *metadata_.current()));
+  return std::make_unique<GroupCoordinator>(group_settings(config_, *metadata_.current()), memory_);
 }
 
 // What was told to others while it was being loaded; and topics may have gone while nobody was there to see it.

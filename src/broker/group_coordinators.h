@@ -27,7 +27,7 @@ namespace naru {
 class GroupCoordinators final : private StateShardFactory {
  public:
   GroupCoordinators(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
-                    const MetadataPublisher& metadata, MetricsRegistry& metrics);
+                    const MetadataPublisher& metadata, MetricsRegistry& metrics, MemoryBudget* memory = nullptr);
 
   // Serves the shards whose partitions are here, and tells them which topics are gone. After the partitions followed.
   Task<void> follow(MetadataImagePtr image);
@@ -77,6 +77,7 @@ class GroupCoordinators final : private StateShardFactory {
   const BrokerConfig& config_;
   const HostedPartitions& hosted_;
   const MetadataPublisher& metadata_;
+  MemoryBudget* const memory_;  // none: nothing is counted
   CoordinatorRuntime runtime_;
   GroupLag lag_;
   Turnstile turns_{kMaxWaiting};  // of follow() and stop(), which guard what comes next

@@ -1,5 +1,7 @@
 #include "broker/isr_sender.h"
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -19,6 +21,12 @@ IsrChange change_of(const Partition& partition, const IsrProposal& proposal, con
   return change;
 }
 
+// The controller may have done it, or may still: only what it says itself settles a proposal.
+IsrAnswer unanswered(Canary canary) {
+  using Verdict = IsrAnswer::Verdict;
+  return {.verdict = is_planted(canary) ? Verdict::refused : Verdict::unknown};
+}
+
 IsrAnswer answer_of(const AlterPartitionResult& result) {
   using Verdict = IsrAnswer::Verdict;
   if (result.status.ok()) {
@@ -33,7 +41,7 @@ IsrAnswer answer_of(const AlterPartitionResult& result) {
     case ErrorCode::invalid_request:
       return {.verdict = Verdict::refused};
     default:
-      return {.verdict = Verdict::unknown};
+      return unanswered(Canary::unclear_is_refused);
   }
 }
 
@@ -65,10 +73,11 @@ Task<void> IsrSender::send(std::vector<Asked> asked) {
   std::vector<IsrChange> changes;
   const MetadataImagePtr image = metadata_.current();
   for (const Asked& one : asked) changes.push_back(change_of(*one.partition, one.proposal, *image));
-  const auto results = co_await controller_.alter_partitions(std::move(changes));
+  const auto results = co_await alter_(std::move(changes));
   std::vector<std::shared_ptr<Partition>> unsettled;
   for (size_t i = 0; i < asked.size(); ++i) {
-    const IsrAnswer answer = results ? answer_of((*results)[i]) : IsrAnswer();
+    const IsrAnswer answer =
+        results && i < results->size() ? answer_of((*results)[i]) : unanswered(Canary::silence_is_refused);
     const bool settled =
         answer.verdict == IsrAnswer::Verdict::committed || answer.verdict == IsrAnswer::Verdict::overtaken;
     asked[i].partition->proposal_answered(asked[i].proposal, answer);

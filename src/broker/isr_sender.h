@@ -1,13 +1,14 @@
 // Brings what leaders want of their in-sync sets to the controller: one request at a time, with all that has come up.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "async/task_group.h"
-#include "broker/controller_link.h"
+#include "cluster_control/alter_partitions.h"
 #include "cluster_control/metadata_publisher.h"
 #include "platform/seams.h"
 #include "replication/partition.h"
@@ -17,8 +18,11 @@ namespace naru {
 // Thread-safe.
 class IsrSender final : public IsrProposals {
  public:
-  IsrSender(Seams seams, ControllerLink& controller, const MetadataPublisher& metadata)
-      : seams_(seams), controller_(controller), metadata_(metadata) {}
+  // Asks the controller (ControllerLink::alter_partitions()); results in the order of the changes.
+  using Alter = std::function<Task<Result<std::vector<AlterPartitionResult>>>(std::vector<IsrChange>)>;
+
+  IsrSender(Seams seams, Alter alter, const MetadataPublisher& metadata)
+      : seams_(seams), alter_(std::move(alter)), metadata_(metadata) {}
 
   void propose(std::shared_ptr<Partition> partition, IsrProposal proposal) override;
 
@@ -37,7 +41,7 @@ class IsrSender final : public IsrProposals {
   std::vector<Asked> take();
 
   Seams seams_;
-  ControllerLink& controller_;
+  const Alter alter_;
   const MetadataPublisher& metadata_;
   std::mutex mutex_;
   std::vector<Asked> waiting_;

@@ -90,14 +90,16 @@ void LiveFetchSession::let_go(FetchSession::Slot slot) {
   partition->unwatch(news_->id());
 }
 
-void LiveFetchSession::update(const kafka::FetchRequest& request) {
+Task<void> LiveFetchSession::update(const kafka::FetchRequest& request, Turns& turns) {
   for (const auto& topic : request.forgotten_topics_data) {
     for (const PartitionIndex index : topic.partitions) {
+      co_await turns.step();
       if (const auto slot = core_.forget(topic.topic, topic.topic_id, index)) let_go(*slot);
     }
   }
   for (const auto& topic : request.topics) {
     for (const auto& wanted : topic.partitions) {
+      co_await turns.step();
       core_.put(topic.topic, topic.topic_id, wanted.partition,
                 {.fetch_offset = wanted.fetch_offset,
                  .current_leader_epoch = wanted.current_leader_epoch,
@@ -128,13 +130,15 @@ void LiveFetchSession::take_news() {
   }
 }
 
-std::vector<FetchTarget> LiveFetchSession::due_targets(const BrokerServices& services, const RequestContext& context,
-                                                       const FetchTerms& terms) {
+Task<std::vector<FetchTarget>> LiveFetchSession::due_targets(const BrokerServices& services,
+                                                             const RequestContext& context, const FetchTerms& terms,
+                                                             Turns& turns) {
   take_news();
   partitions_.resize(core_.slots());
   std::vector<FetchTarget> targets;
   targets.reserve(core_.due().size());
   for (const FetchSession::Slot slot : core_.due()) {
+    co_await turns.step();
     const FetchSession::Place place = core_.place(slot);
     FetchTarget& target =
         targets.emplace_back(FetchTarget{.topic = place.topic,
@@ -154,7 +158,7 @@ std::vector<FetchTarget> LiveFetchSession::due_targets(const BrokerServices& ser
     // Before it is read: whatever the read does not see is news. Everything so far is not.
     if (target.partition) target.partition->watch(news_, slot, UINT64_MAX, terms.audience());
   }
-  return targets;
+  co_return targets;
 }
 
 bool LiveFetchSession::has_other_start(const std::vector<FetchTarget>& targets) const {
@@ -163,11 +167,11 @@ bool LiveFetchSession::has_other_start(const std::vector<FetchTarget>& targets) 
   });
 }
 
-std::vector<const FetchTarget*> LiveFetchSession::commit(const std::vector<FetchTarget>& targets) {
-  std::vector<const FetchTarget*> told;
+std::vector<FetchTarget*> LiveFetchSession::commit(std::vector<FetchTarget>& targets) {
+  std::vector<FetchTarget*> told;
   std::vector<FetchSession::Look> looks;
   looks.reserve(targets.size());
-  for (const FetchTarget& target : targets) {
+  for (FetchTarget& target : targets) {
     const FetchSeen seen = seen_in(target);
     if (core_.must_tell(target.slot, seen)) told.push_back(&target);
     if (is_about_the_partition(seen.error)) let_go(target.slot);

@@ -38,18 +38,18 @@ class LiveFetchSession final : public ConnectionAttachment {
   void evict();
 
   // Takes over what the request says about partitions.
-  void update(const kafka::FetchRequest& request);
+  Task<void> update(const kafka::FetchRequest& request, Turns& turns);
   // False: there is no memory for that many partitions.
   bool pay(MemoryBudget& budget);
 
   // The partitions that are due, found and watched, ready to be read.
-  std::vector<FetchTarget> due_targets(const BrokerServices& services, const RequestContext& context,
-                                       const FetchTerms& terms);
+  Task<std::vector<FetchTarget>> due_targets(const BrokerServices& services, const RequestContext& context,
+                                             const FetchTerms& terms, Turns& turns);
   SessionNews& news() { return *news_; }
   // The log of one of them begins elsewhere than the client was told before.
   bool has_other_start(const std::vector<FetchTarget>& targets) const;
   // The answer tells what has to be told of these; which is returned.
-  std::vector<const FetchTarget*> commit(const std::vector<FetchTarget>& targets);
+  std::vector<FetchTarget*> commit(std::vector<FetchTarget>& targets);
 
  private:
   void take_news();

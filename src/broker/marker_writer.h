@@ -34,7 +34,7 @@ class MarkerWriter {
   // request_timed_out: it may have been written, and nobody waits for it; who wants to know asks again.
   Task<std::vector<Status>> write(std::vector<MarkerToWrite> markers, CancelToken cancelled);
 
-  // After the groups have stopped.
+  // After the groups have stopped, and the last caller.
   Task<void> stop() {
     tasks_.cancel();
     return tasks_.join();

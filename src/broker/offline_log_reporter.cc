@@ -51,20 +51,16 @@ Task<Status> OfflineLogReporter::report_if_needed() {
   if (look_again_.exchange(false)) offline_ = parts_.hosted.offline();
   const MetadataImagePtr image = parts_.metadata.current();
   if (!parts_.has_roles(*image)) co_return Status();  // the image that gives them is news, too
-  Told now{image->cluster().controller_epoch, parts_.broker_epoch(), replicated(*image)};
-  // A controller, or a registration, of which nothing was told has heard of no offline log.
-  if (told_.controller_epoch != now.controller_epoch || told_.broker_epoch != now.broker_epoch) {
-    told_ = {now.controller_epoch, now.broker_epoch, {}};
-  }
-  if (now == told_ && !is_ignored(*image, now.partitions)) co_return Status();
-  NARU_CO_TRY(co_await parts_.report(now.partitions));
-  told_ = std::move(now);
-  co_return Status();
+  const auto known = image->known_broker(parts_.self).offline_in(parts_.broker_epoch());
+  const PartitionIds told = known ? replicated(*image, known->partitions) : PartitionIds();
+  const PartitionIds now = replicated(*image, offline_);
+  if (now == told && !is_ignored(*image, now)) co_return Status();
+  co_return co_await parts_.report(now);
 }
 
-PartitionIds OfflineLogReporter::replicated(const MetadataImage& image) const {
+PartitionIds OfflineLogReporter::replicated(const MetadataImage& image, const PartitionIds& logs) {
   PartitionIds partitions;
-  for (const auto& [topic_id, index] : offline_) {
+  for (const auto& [topic_id, index] : logs) {
     const PartitionState* state = state_of(image, topic_id, index);
     if (state != nullptr && state->replicas.size() > 1) partitions.emplace(topic_id, index);
   }

@@ -1,9 +1,10 @@
 // Tells the controller which logs of this broker cannot be used, so that others lead those partitions, and count as in
 // sync in them.
 //
-// Told again to every new controller, after every new registration, and whenever the metadata says otherwise: whatever
-// was lost on the way, the last word is this broker's. Partitions without another replica are not told: nobody could
-// take over, and the error of their leader says more than that there is none.
+// What it has told is part of the metadata, so that a new controller knows it. Told again whenever the metadata says
+// otherwise: whatever was lost on the way, the last word is this broker's. What cannot be used when the broker starts
+// is told by its registration. Partitions without another replica are not told: nobody could take over, and the error
+// of their leader says more than that there is none.
 #pragma once
 
 #include <atomic>
@@ -43,18 +44,9 @@ class OfflineLogReporter final : public OfflineLogObserver {
   Task<void> stop();
 
  private:
-  // What the controller knows from here.
-  struct Told {
-    int32_t controller_epoch = -1;
-    int64_t broker_epoch = -1;
-    PartitionIds partitions;
-
-    bool operator==(const Told&) const = default;
-  };
-
   Task<void> report_for_ever();
   Task<Status> report_if_needed();
-  PartitionIds replicated(const MetadataImage& image) const;
+  static PartitionIds replicated(const MetadataImage& image, const PartitionIds& logs);
   bool is_ignored(const MetadataImage& image, const PartitionIds& partitions) const;
 
   Parts parts_;
@@ -63,7 +55,6 @@ class OfflineLogReporter final : public OfflineLogObserver {
   std::atomic<bool> any_offline_{false};  // or any that were told to be
   // The coroutine's.
   PartitionIds offline_;
-  Told told_;
   TaskGroup background_;
 };
 

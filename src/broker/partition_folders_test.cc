@@ -44,6 +44,37 @@ TEST_F(Folders, WhoseNamesCouldNotBeMadeDurableAreKnownAndCanBeDeleted) {
   EXPECT_TRUE(again.ok()) << again.to_string();
 }
 
+TEST_F(Folders, ThatAreListedAndNotThereAreMissing) {
+  const Uuid topic{1, 1};
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(folders.create(identity(topic, i)).ok());
+  EXPECT_TRUE(directories[0]->listed().empty()) << "the name comes first";
+  ASSERT_TRUE(folders.sync_names().ok());
+  EXPECT_EQ(directories[0]->listed().size(), 2u);
+  ASSERT_TRUE(remove_recursively(node.disk(), "/a/t-0").ok());
+  // Moved by hand, which is allowed.
+  ASSERT_TRUE(remove_recursively(node.disk(), "/b/t-1").ok());
+  ASSERT_TRUE(directories[0]->create_partition("t", PartitionIndex(1), topic).has_value());
+  PartitionFolders again(directories, journals);
+  ASSERT_TRUE(again.list().ok());
+  EXPECT_EQ(again.missing(),
+            (std::map<PartitionFolders::PartitionKey, std::string>{{{topic, PartitionIndex(0)}, "/a/t-0"}}));
+  EXPECT_EQ(directories[0]->listed().size(), 3u);
+  EXPECT_EQ(directories[1]->listed().size(), 1u);
+  ASSERT_TRUE(again.forget_missing(topic, PartitionIndex(0)).ok());
+  EXPECT_FALSE(again.missing_path(topic, PartitionIndex(0)).has_value());
+  EXPECT_EQ(directories[0]->listed().size(), 2u);
+  ASSERT_TRUE(again.unlist({.id = topic, .name = "t", .partition_count = 4}).ok());
+  EXPECT_TRUE(directories[0]->listed().empty() && directories[1]->listed().empty());
+}
+
+// A data folder of a version without manifest, and a crash before a new folder was listed.
+TEST_F(Folders, ThatAreThereAndNotListedAreListed) {
+  ASSERT_TRUE(directories[1]->create_partition("t", PartitionIndex(5), {1, 1}).has_value());
+  ASSERT_TRUE(folders.list().ok());
+  EXPECT_TRUE(folders.missing().empty());
+  EXPECT_EQ(directories[1]->listed(), (ListedPartitions{{{{1, 1}, PartitionIndex(5)}, "t"}}));
+}
+
 TEST_F(Folders, AreUsedOnceTheirNamesAreDurable) {
   const Uuid topic{1, 1};
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(folders.create(identity(topic, i)).ok());

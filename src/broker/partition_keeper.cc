@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "broker/in_lanes.h"
+#include "foundation/canary.h"
 #include "foundation/log.h"
+#include "foundation/shortage.h"
 
 namespace naru {
 namespace {
@@ -46,17 +48,12 @@ PartitionKeeper::PartitionKeeper(Seams seams, const BrokerConfig& config, const 
       contact_(contact),
       offline_logs_(offline_logs) {}
 
-Task<Status> PartitionKeeper::list_folders() {
-  return on_worker(seams_.scheduler, [this]() -> Status {
-    NARU_TRY(folders_.list());
-    return journals_.read();
-  });
-}
-
 Task<void> PartitionKeeper::begin_journals() {
   return on_worker(seams_.scheduler, [this] {
     std::set<LogId> present;
     for (const auto& [key, location] : folders_.all()) present.insert({key.first, key.second});
+    // What a journal holds of a folder that is missing is needed when the folder is restored.
+    for (const auto& [key, path] : folders_.missing()) present.insert({key.first, key.second});
     journals_.begin(present);
   });
 }
@@ -77,6 +74,7 @@ Task<void> PartitionKeeper::take_roles(MetadataImagePtr image, bool may_take_rol
   const auto changed = image->topics_changed_since(*role_image_);
   const std::span<const TopicMetadataPtr> all = image->topics();
   for (const TopicMetadataPtr& topic : other_config ? all : std::span(changed)) configure(*topic);
+  may_take_roles = may_take_roles || is_planted(Canary::roles_before_settled);
   if (may_take_roles) {
     for (const TopicMetadataPtr& topic : has_roles_ ? std::span(changed) : all) assign(*topic);
   }
@@ -102,6 +100,7 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
       deletion_problems_.insert_or_assign(id, status);
     }
   }
+  co_await give_up_lost();
   const std::set<Uuid> opened = co_await open_missing(to_be_followed(*image));
   {
     const auto turn = co_await role_turns_.enter_always();
@@ -109,10 +108,14 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
       const TopicMetadata* topic = role_image_->find_topic(id);
       if (topic == nullptr) continue;
       configure(*topic);
-      if (has_roles_) assign(*topic);
+      if (has_roles_ || is_planted(Canary::opened_before_settled)) assign(*topic);
     }
   }
-  if (!std::exchange(strays_mentioned_, true)) warn_of_strays(*image);
+  if (!std::exchange(strays_mentioned_, true)) {
+    warn_of_strays(*image);
+    const std::scoped_lock lock(unopened_mutex_);
+    recovered_.clear();
+  }
   followed_ = std::move(image);
   co_return deleted;
 }
@@ -121,19 +124,19 @@ std::vector<TopicMetadataPtr> PartitionKeeper::to_be_followed(const MetadataImag
   auto config = live_config_.current();
   const bool all = followed_config_ != config;
   followed_config_ = std::move(config);
-  if (all) {
-    forget_unmade();
-    return {image.topics().begin(), image.topics().end()};
+  {
+    const std::scoped_lock lock(unopened_mutex_);
+    retried_ = std::exchange(unopened_, {});
   }
+  if (all) return {image.topics().begin(), image.topics().end()};
   std::vector<TopicMetadataPtr> topics = image.topics_changed_since(*followed_);
   std::set<Uuid> again;
-  for (const PartitionKey& key : unmade_) again.insert(key.first);
+  for (const auto& [key, problem] : retried_) again.insert(key.first);
   for (const TopicMetadataPtr& topic : topics) again.erase(topic->id);
   if (!again.empty()) {
     std::ranges::copy_if(image.topics(), std::back_inserter(topics),
                          [&again](const TopicMetadataPtr& topic) { return again.contains(topic->id); });
   }
-  forget_unmade();
   return topics;
 }
 
@@ -150,10 +153,19 @@ void PartitionKeeper::assign(const TopicMetadata& topic) {
   }
 }
 
-// They are missing again, and so opened by open_missing().
-void PartitionKeeper::forget_unmade() {
-  const std::scoped_lock lock(unmade_mutex_);
-  for (const auto& [topic_id, index] : std::exchange(unmade_, {})) hosted_.remove(topic_id, index);
+bool PartitionKeeper::wants_another_try() const {
+  if (lost_for_want_of_space_) return true;
+  {
+    const std::scoped_lock lock(unopened_mutex_);
+    if (!unopened_.empty()) return true;
+  }
+  const std::scoped_lock lock(problems_mutex_);
+  return std::ranges::any_of(deletion_problems_, [](const auto& problem) { return is_shortage(problem.second); });
+}
+
+// Not here, and not tried in vain, either.
+bool PartitionKeeper::is_settled(const Uuid& topic_id, PartitionIndex index) const {
+  return hosted_.contains(topic_id, index) && !retried_.contains({topic_id, index});
 }
 
 Status PartitionKeeper::deletion_problem(const Uuid& topic_id) const {
@@ -168,12 +180,13 @@ Task<std::set<Uuid>> PartitionKeeper::open_missing(std::vector<TopicMetadataPtr>
   for (const TopicMetadataPtr& topic : topics) {
     std::shared_ptr<const TopicConfig> config;
     for (const PartitionStatePtr& state : topic->partitions) {
-      if (!hosts(state->replicas, config_.node_id) || hosted_.contains(topic->id, state->index)) continue;
+      if (!hosts(state->replicas, config_.node_id) || is_settled(topic->id, state->index)) continue;
       if (!config) {
         config = std::make_shared<const TopicConfig>(resolve_topic_config(*followed_config_, topic->configs));
       }
-      openings.push_back(
-          {.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index}, .config = config});
+      openings.push_back({.identity = {.topic = topic->name, .topic_id = topic->id, .index = state->index},
+                          .config = config,
+                          .first_new_producer = topic->first_new_producer});
     }
   }
   if (openings.empty()) co_return opened;
@@ -200,10 +213,12 @@ Task<std::set<Uuid>> PartitionKeeper::open_missing(std::vector<TopicMetadataPtr>
   co_return opened;
 }
 
-// When a broker starts, all partitions have folders but those whose creation was interrupted.
+// When a broker starts, all partitions have folders, or are listed and so known to be lost, but those whose creation
+// was interrupted. Those of a data folder without manifest may be lost, too.
 Status PartitionKeeper::look_for_lost(const std::vector<Opening>& openings) const {
   const auto lost = [this](const Opening& opening) {
-    return !folders_.find(opening.identity.topic_id, opening.identity.index);
+    const auto& [topic, topic_id, index] = opening.identity;
+    return !folders_.find(topic_id, index) && !folders_.missing_path(topic_id, index);
   };
   const auto first = std::ranges::find_if(openings, lost);
   if (first == openings.end()) return {};
@@ -235,41 +250,29 @@ Task<void> PartitionKeeper::make_folder(Opening& opening) {
   const auto found = folders_.find(identity.topic_id, identity.index);
   opening.is_new = !found || !found->durable;  // the last attempt may have ended between the two steps
   if (found) co_return;
+  if (const auto lost = folders_.missing_path(identity.topic_id, identity.index)) {
+    opening.problem = why_missing(*lost);
+    opening.is_lost = true;
+    opening.is_new = false;
+    co_return;
+  }
   opening.problem = co_await on_worker(seams_.scheduler, [this, &identity] { return folders_.create(identity); });
   if (!opening.problem.ok()) opening.is_new = false;
 }
 
 Task<void> PartitionKeeper::open_partition(Opening& opening) {
   if (!opening.problem.ok()) {
-    report_offline(opening, opening.problem, true);
+    report_offline(opening, opening.problem, !opening.is_lost);
     co_return;
   }
   const auto location = folders_.find(opening.identity.topic_id, opening.identity.index);
-  auto log = co_await open_log(opening, *location);
+  auto log = co_await open_log(opening.identity, log_config_of(*opening.config), *location);
+  if (log && opening.first_new_producer != kNoProducerId) (*log)->learn_complete_from(opening.first_new_producer);
   if (log) {
     serve(opening, *location, std::move(*log));
   } else {
     report_offline(opening, log.error(), opening.is_new);
   }
-}
-
-Task<Result<std::unique_ptr<PartitionLog>>> PartitionKeeper::open_log(const Opening& opening,
-                                                                      const PartitionFolders::Location& location) {
-  return on_worker(seams_.scheduler, [this, &opening, &location]() -> Result<std::unique_ptr<PartitionLog>> {
-    const PartitionIdentity& identity = opening.identity;
-    const LogId id{identity.topic_id, identity.index};
-    const auto journaled = journals_.unreplayed(id);
-    NARU_TRY_ASSIGN(OpenedLog opened,
-                    PartitionLog::open(seams_.files, open_files_, location.path, log_config_of(*opening.config),
-                                       {.topic_id = identity.topic_id,
-                                        .clean_shutdown = location.directory->was_clean_shutdown(),
-                                        .now = seams_.clock.wall_now_ms(),
-                                        .journaled = journaled,
-                                        .producers = producers_}));
-    if (opened.report.remarkable()) log_warn("partition", "{}: {}", identity.to_string(), opened.report.to_string());
-    journals_.replayed(id);
-    return std::move(opened.log);
-  });
 }
 
 void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& location,
@@ -286,17 +289,25 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
       std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
               {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
+  if (retried_.contains({opening.identity.topic_id, opening.identity.index})) {
+    log_info("partition", "{} is served again", opening.identity.to_string());
+  }
 }
 
 void PartitionKeeper::report_offline(Opening& opening, const Status& problem, bool unmade) {
-  log_error("partition", "{} is offline: {}", opening.identity.to_string(), problem.to_string());
+  const PartitionKey key(opening.identity.topic_id, opening.identity.index);
+  const auto before = retried_.find(key);
+  // Told once, and not with every try.
+  if (before == retried_.end() || before->second != problem.code()) {
+    log_error("partition", "{} is offline: {}", opening.identity.to_string(), problem.to_string());
+  }
   hosted_.add(opening.identity, {.config = opening.config,
                                  .offline_reason = Status(ErrorCode::log_offline, problem.message()),
                                  .unmade = unmade});
   any_offline_ = true;
-  if (!unmade) return;
-  const std::scoped_lock lock(unmade_mutex_);
-  unmade_.emplace(opening.identity.topic_id, opening.identity.index);
+  if (!unmade && !is_shortage(problem)) return;
+  const std::scoped_lock lock(unopened_mutex_);
+  unopened_.emplace(key, problem.code());
 }
 
 Task<Status> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
@@ -308,6 +319,7 @@ Task<Status> PartitionKeeper::delete_topic(const DeletedTopic& topic) {
   const Status synced = co_await on_worker(seams_.scheduler, [this] { return folders_.sync_names(); });
   if (!synced.ok()) co_return synced;
   co_await in_lanes(count, lanes(), remove);
+  NARU_CO_TRY(co_await on_worker(seams_.scheduler, [this, &topic] { return folders_.unlist(topic); }));
   // Tried again with the next image, or after a restart.
   const auto failed = std::ranges::find_if_not(problems, &Status::ok);
   if (failed == problems.end()) co_return Status();
@@ -319,6 +331,11 @@ Task<void> PartitionKeeper::close_and_rename(const DeletedTopic& topic, size_t n
   const PartitionIndex index(static_cast<int32_t>(number));
   if (const HostedPartition gone = hosted_.remove(topic.id, index)) {
     ignore(co_await gone.partition->close(Status(ErrorCode::unknown_topic_or_partition), LogFate::deleted));
+  }
+  {
+    const std::scoped_lock lock(unopened_mutex_);
+    recovered_.erase({topic.id, index});
+    lost_.erase({topic.id, index});
   }
   if (!folders_.find(topic.id, index)) co_return;
   problem = co_await on_worker(seams_.scheduler,
@@ -342,6 +359,8 @@ void PartitionKeeper::warn_of_strays(const MetadataImage& image) {
 }
 
 Task<Status> PartitionKeeper::close() {
+  noting_.cancel();
+  co_await noting_.join();
   const auto partitions = hosted_.all();
   std::atomic<bool> all_closed = true;
   const auto close_one = [&](size_t at) -> Task<void> { return close_in_order(*partitions[at], all_closed); };
@@ -368,7 +387,13 @@ Task<void> PartitionKeeper::close_in_order(Partition& partition, std::atomic<boo
 
 // A log that was never opened, because it refused or belongs to no topic, is as it was when the broker started.
 bool PartitionKeeper::every_log_is_closed(const LogDirectory& directory) const {
-  if (directory.was_clean_shutdown()) return true;
+  if (directory.was_clean_shutdown() || is_planted(Canary::clean_mark_unopened)) return true;
+  if (!listed_) return false;  // there may be logs of which nothing is known
+  const bool journal_is_needed = std::ranges::any_of(folders_.missing(), [&](const auto& folder) {
+    const auto& [key, path] = folder;
+    return path.starts_with(directory.path() + "/") && !journals_.unreplayed({key.first, key.second}).empty();
+  });
+  if (journal_is_needed) return false;
   const auto folders = folders_.all();
   return std::ranges::all_of(folders, [&](const auto& folder) {
     const auto& [key, location] = folder;

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "async/task.h"
+#include "async/task_group.h"
 #include "broker/hosted_partitions.h"
 #include "broker/live_config.h"
 #include "broker/partition_folders.h"
+#include "cluster_control/controller_start.h"
 #include "cluster_control/metadata_image.h"
 #include "cluster_control/turnstile.h"
 #include "commit_journal/folder_journals.h"
@@ -35,9 +37,16 @@ class PartitionKeeper {
                   std::vector<std::unique_ptr<LogDirectory>> directories, const ProducerRules& producers,
                   IsrProposals& isr_proposals, const ClusterContact& contact, OfflineLogObserver& offline_logs);
 
-  // Reads which partitions and which journaled batches the data folders hold. Once, before follow(). Refuses a
+  // Reads which partitions and which journaled batches the data folders hold, and recovers the logs: before this broker
+  // registers, so that nobody makes it the leader of a log that it cannot use. Once, before follow(). Refuses a
   // partition that is in two folders, and a damaged journal.
-  Task<Status> list_folders();
+  Task<Status> recover_folders();
+  // After that: the logs that cannot be used, or are missing.
+  PartitionIds unusable() const;
+
+  std::vector<DataFolder> data_folders() const;
+  // Writes the epoch of this broker's registration into the data folders; the result: those in which it is durable.
+  Task<std::vector<Uuid>> write_broker_epoch(int64_t epoch);
 
   // Writes the cluster's id into the data folders, or refuses those of another cluster.
   Task<Status> bind_cluster(Uuid cluster_id);
@@ -59,6 +68,13 @@ class PartitionKeeper {
 
   // After the first follow(), before anything is appended: the logs are recovered, so the journals can be used.
   Task<void> begin_journals();
+  // From then on, what is durable is noted outside of the partitions' folders, from time to time, until close().
+  void start_noting() { noting_.spawn(note_durable_ends_for_ever()); }
+
+  // Whether something may be possible later that was not in the last follow(): partitions that were new and could not
+  // be made, or whose logs could not be opened for want of space or descriptors. The next follow() tries them again,
+  // with the same image, too. Any thread.
+  bool wants_another_try() const;
 
   // Why the folders of a deleted topic are still there; ok when they are gone. Any thread.
   Status deletion_problem(const Uuid& topic_id) const;
@@ -71,9 +87,12 @@ class PartitionKeeper {
   struct Opening {
     PartitionIdentity identity;
     std::shared_ptr<const TopicConfig> config;
-    bool is_new = false;  // its folder's name is not durable yet
-    Status problem;       // with creating it
+    ProducerId first_new_producer;  // TopicMetadata
+    bool is_new = false;            // its folder's name is not durable yet
+    bool is_lost = false;           // it was here, and is not any more
+    Status problem;                 // with creating it
   };
+  using OpenResult = Result<std::unique_ptr<PartitionLog>>;
 
   // The topics of those that were opened.
   Task<std::set<Uuid>> open_missing(std::vector<TopicMetadataPtr> topics);
@@ -82,13 +101,26 @@ class PartitionKeeper {
   std::vector<TopicMetadataPtr> to_be_followed(const MetadataImage& image);
   void configure(const TopicMetadata& topic);
   void assign(const TopicMetadata& topic);
-  void forget_unmade();
+  bool is_settled(const Uuid& topic_id, PartitionIndex index) const;
+  Task<void> recover_log(const PartitionKey& key, const PartitionFolders::Location& location);
+  std::optional<OpenResult> take_recovered(const PartitionKey& key);
+  // Of those that are lost here: other replicas are in sync, and this one is not, so that it may catch up from nothing.
+  Task<std::vector<PartitionKey>> safe_elsewhere();
+  Task<void> give_up_lost();
+  Status accept_loss(const PartitionKey& key);
   Task<void> make_folder(Opening& opening);
   Task<void> open_partition(Opening& opening);
-  Task<Result<std::unique_ptr<PartitionLog>>> open_log(const Opening& opening,
-                                                       const PartitionFolders::Location& location);
+  Task<OpenResult> open_log(const PartitionIdentity& identity, const LogConfig& config,
+                            const PartitionFolders::Location& location);
+  OpenResult open_here(const PartitionIdentity& identity, const LogConfig& config,
+                       const PartitionFolders::Location& location);
+  Status check_length(const PartitionIdentity& identity, const PartitionLog& log,
+                      const PartitionFolders::Location& location);
   void serve(Opening& opening, const PartitionFolders::Location& location, std::unique_ptr<PartitionLog> log);
   void report_offline(Opening& opening, const Status& problem, bool unmade);
+  Status why_missing(const std::string& path) const;
+  Task<void> note_durable_ends_for_ever();
+  Task<void> note_durable_ends();
   Task<Status> delete_topic(const DeletedTopic& topic);
   Task<void> close_and_rename(const DeletedTopic& topic, size_t number, Status& problem);
   Task<void> remove_renamed(const DeletedTopic& topic, size_t number, Status& problem);
@@ -112,9 +144,14 @@ class PartitionKeeper {
   OfflineLogObserver& offline_logs_;
 
   PartitionFolders folders_{directories_, journals_};
-  std::mutex unmade_mutex_;
-  std::set<PartitionKey> unmade_;         // new, and could not be made; tried again with every image
-  std::atomic<bool> any_offline_{false};  // some could not be opened, now or earlier
+  mutable std::mutex unopened_mutex_;           // guards the next four
+  std::map<PartitionKey, ErrorCode> unopened_;  // by the last follow(), which the next one tries again
+  std::map<PartitionKey, ErrorCode> retried_;   // of those, by the follow() that runs now
+  // Offline because the folder is missing, or because the log ends too early, which is then where it ends.
+  std::map<PartitionKey, std::optional<DurableEnd>> lost_;
+  std::map<PartitionKey, OpenResult> recovered_;     // until the first follow() has been there
+  std::atomic<bool> any_offline_{false};             // some could not be opened, now or earlier
+  std::atomic<bool> lost_for_want_of_space_{false};  // some could begin anew, but for a full disk
   mutable std::mutex problems_mutex_;
   std::map<Uuid, Status> deletion_problems_;
 
@@ -128,8 +165,13 @@ class PartitionKeeper {
   MetadataImagePtr followed_ = std::make_shared<const MetadataImage>();
   std::shared_ptr<const BrokerConfig> followed_config_;
   bool strays_mentioned_ = false;
-  bool bound_ = false;  // bind_cluster() was there, so the broker has started
+  bool listed_ = false;  // list_folders() went well
+  bool bound_ = false;   // bind_cluster() was there, so the broker has started
   Status start_problem_;
+
+  std::mutex noted_mutex_;
+  DurableEnds noted_;
+  TaskGroup noting_;
 };
 
 }  // namespace naru

@@ -22,6 +22,7 @@ class PeersTest : public testing::Test {
   client::FakeBroker broker_{world_.add_node("peer"), 1};
   std::unique_ptr<SimulatedProcess> process_ = world_.add_node("here").start();
   Peers peers_{process_->seams(), BrokerId(2)};
+  TaskGroup stops_;
 };
 
 TEST_F(PeersTest, WhatCouldNotBeSentIsToldFromWhatGotNoAnswer) {
@@ -30,6 +31,14 @@ TEST_F(PeersTest, WhatCouldNotBeSentIsToldFromWhatGotNoAnswer) {
   ASSERT_FALSE(unanswered.has_value());
   EXPECT_NE(unanswered.error(), ErrorCode::broker_not_available) << "it was sent, and may be done";
   EXPECT_EQ(broker_.requests(kafka::ApiKey::create_topics), 1u);
+}
+
+TEST_F(PeersTest, AConnectionThatIsBeingMadeDoesNotHoldUpTheEnd) {
+  world_.network().block("here", "peer");
+  const MonotonicTime begun = world_.now();
+  process_->seams().scheduler.start_timer(begun + 1s, [this] { stops_.spawn(peers_.close(PeerUse::requests)); });
+  EXPECT_EQ(forward(1).error(), ErrorCode::broker_not_available);
+  EXPECT_LT(world_.now() - begun, 2s);
 }
 
 }  // namespace

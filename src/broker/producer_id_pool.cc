@@ -1,9 +1,12 @@
 #include "broker/producer_id_pool.h"
 
+#include <algorithm>
+
 namespace naru {
 
 std::optional<ProducerId> ProducerIdPool::take() {
   const std::scoped_lock lock(mutex_);
+  block_.first = std::max(block_.first, lowest_());
   if (block_.first >= block_.end) return std::nullopt;
   const ProducerId id = block_.first;
   ++block_.first;

@@ -17,8 +17,12 @@ namespace naru {
 class ProducerIdPool {
  public:
   using Allocate = UniqueFunction<Task<Result<ProducerIdBlock>>()>;
-  // `allocate` is called by one task at a time.
-  explicit ProducerIdPool(Allocate allocate) : allocate_(std::move(allocate)), turnstile_(kMaxWaiting) {}
+  using LowestId = UniqueFunction<ProducerId()>;
+  // `allocate` is called by one task at a time. Ids below `lowest()` are skipped: partitions that are newer than the
+  // ids know that they were never there (TopicMetadata::first_new_producer), so it is better to hand out newer ones.
+  explicit ProducerIdPool(
+      Allocate allocate, LowestId lowest = [] { return ProducerId(0); })
+      : allocate_(std::move(allocate)), lowest_(std::move(lowest)), turnstile_(kMaxWaiting) {}
 
   // Never the same twice. The allocation's error; request_timed_out when too many wait for a block already.
   Task<Result<ProducerId>> next();
@@ -29,6 +33,7 @@ class ProducerIdPool {
   std::optional<ProducerId> take();
 
   Allocate allocate_;
+  LowestId lowest_;  // under the mutex
   Turnstile turnstile_;
   std::mutex mutex_;
   ProducerIdBlock block_;  // what is left of it

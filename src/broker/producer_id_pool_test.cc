@@ -88,5 +88,19 @@ TEST_F(ProducerIds, ThoseBeyondTheQueueAreRefusedAtOnce) {
   EXPECT_EQ(controller.requests, 1001);
 }
 
+TEST_F(ProducerIds, BelowTheLowestAreSkipped) {
+  ProducerId lowest(0);
+  ProducerIdPool choosy([this] { return controller.allocate(process->seams()); }, [&lowest] { return lowest; });
+  std::vector<int64_t> taken;
+  const auto take = [&]() -> Task<void> { taken.push_back((co_await choosy.next())->value()); };
+  world.run_task(take());
+  lowest = ProducerId(505);
+  world.run_task(take());
+  lowest = ProducerId(510);
+  world.run_task(take());
+  EXPECT_EQ(taken, (std::vector<int64_t>{500, 505, 510}));
+  EXPECT_EQ(controller.requests, 2);
+}
+
 }  // namespace
 }  // namespace naru

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "broker/peers.h"
 #include "broker/replica_fetcher_entry.h"
 #include "fetch_sessions/fetch_session.h"
 #include "foundation/log.h"
@@ -11,8 +12,6 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstUsableVersion = 17;
-// For an answer, beyond the wait that was asked for.
-constexpr Duration kAnswerPatience = 30s;
 // At the leader, while slow syncs are outstanding: it hears this much later what is durable here.
 constexpr Milliseconds kWaitWithSlowSyncs(50);
 
@@ -136,11 +135,13 @@ Task<Status> ReplicaFetcher::connect() {
   }
   client::ConnectionOptions options;
   options.client_id = fmt::format("broker-{}-fetcher", parts_.self);
+  options.software_name = kPeerSoftware;
   auto opened =
       co_await client::BrokerConnection::open(parts_.seams, leader_.address, std::move(options), stop_source_.token());
   if (!opened) co_return std::move(opened).error();
   const std::scoped_lock lock(mutex_);
   connection_ = std::move(*opened);
+  leader_tells_producers_ = true;
   co_return Status();
 }
 
@@ -242,7 +243,11 @@ Task<Status> ReplicaFetcher::fetch_once() {
   begin_session_of_this_life();
   remind_of_those_out_of_sync();
   kafka::FetchRequest request;
-  const bool has_news = co_await fill_request(request);
+  bool has_news = co_await fill_request(request);
+  if (!lacking_.empty()) {
+    if (Status status = co_await bring_producers(); !status.ok()) co_return status;
+    has_news |= co_await fill_request(request);
+  }
   std::erase_if(syncing_, [](const EntryPtr& entry) {
     entry->in_syncing = entry->waits_for_sync();
     return !entry->in_syncing;

@@ -24,6 +24,7 @@
 #include "configuration/broker_config.h"
 #include "kafka_protocol/messages/fetch_request.h"
 #include "kafka_protocol/messages/fetch_response.h"
+#include "kafka_protocol/messages/naru_producers_response.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
 #include "replication/partition.h"
@@ -92,6 +93,8 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   static constexpr Duration kReminderInterval = 5s;
   // After the first failure; then twice as long each time, up to replica.fetch.backoff.ms.
   static constexpr Duration kFirstPause = 20ms;
+  // For an answer, beyond the wait that was asked for.
+  static constexpr Duration kAnswerPatience = 30s;
 
   static Key key_of(const Partition& partition) { return {partition.identity().topic_id, partition.identity().index}; }
 
@@ -117,6 +120,10 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<bool> rest(Duration longest);
   Task<bool> fill_request(kafka::FetchRequest& request);
   Task<bool> position(EntryPtr entry);
+  // Asks for what lacking_ lack. They have something to tell afterwards.
+  Task<Status> bring_producers();
+  Task<Status> bring_producers(std::vector<EntryPtr> entries);
+  Task<void> begin_with_producers(EntryPtr entry, const kafka::NaruProducersResponse::LedPartition& told);
   static void add(kafka::FetchRequest& request, const Entry& entry, int32_t max_bytes);
   static void forget(kafka::FetchRequest& request, const Key& key);
   bool begin_wait(kafka::FetchRequest& request);
@@ -146,7 +153,9 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   std::map<Key, EntryPtr> entries_;  // as of the last take_news()
   std::vector<EntryPtr> dirty_;      // have something to tell or to ask
   std::vector<EntryPtr> syncing_;    // hold something that is not durable, and the leader waits for that
-  std::vector<Key> removed_;         // the leader's session still holds them
+  std::vector<EntryPtr> lacking_;    // begin anew, and do not know the producers yet
+  bool leader_tells_producers_ = true;
+  std::vector<Key> removed_;  // the leader's session still holds them
   size_t in_session_ = 0;
   bool syncs_are_slow_ = false;  // a wait for them was in vain: until there are none
   MonotonicTime sync_again_;     // then

@@ -44,6 +44,12 @@ Task<bool> ReplicaFetcher::position(EntryPtr entry) {
     entry->sent = {};
     co_return false;
   }
+  if (position.wants_producers && leader_tells_producers_) {
+    leave_session(*entry);
+    entry->sent = std::move(position);
+    lacking_.push_back(std::move(entry));
+    co_return false;
+  }
   const FollowerPosition before = std::exchange(entry->sent, std::move(position));
   const FollowerPosition& now = entry->sent;
   entry->lag.store(std::max<int64_t>(entry->leaders_high_watermark - now.offset, 0), std::memory_order_relaxed);
@@ -115,7 +121,8 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
                           .error = answer.error_code,
                           .high_watermark = answer.high_watermark,
                           .log_start = answer.log_start_offset,
-                          .diverging = {answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset}};
+                          .diverging = {answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset},
+                          .tombstones = {answer.tombstones.horizon, answer.tombstones.drops}};
   const FollowerStep step = co_await follow_leader(entry->partition, parts_.seams.scheduler, told, std::move(records));
   if (step.action == Action::wait) {
     retry_later(*entry, step.problem);

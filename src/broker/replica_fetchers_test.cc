@@ -8,6 +8,7 @@
 #include <set>
 
 #include "client/fake_broker_testing.h"
+#include "kafka_protocol/messages/naru_producers_request.h"
 #include "log_storage/file_sync_service.h"
 #include "log_storage/partition_folder.h"
 #include "platform/simulated/simulated_world.h"
@@ -61,6 +62,7 @@ class FollowingBroker : public testing::Test {
   FollowingBroker() {
     config.fetch_wait_max = Milliseconds(500);
     leader_broker.on(kafka::ApiKey::fetch, [this](const Request& request) { return serve(request); });
+    leader_broker.on(kafka::ApiKey::naru_producers, [this](const Request& request) { return tell_producers(request); });
   }
   void TearDown() override {
     if (!stopped) world.run_task(fetchers.stop());
@@ -98,9 +100,13 @@ class FollowingBroker : public testing::Test {
   std::shared_ptr<Partition> followed(int number) {
     return follower.partitions.at(Uuid{9, static_cast<uint64_t>(number)});
   }
-  std::shared_ptr<AppendGroup> produce(int number) {
-    BatchBuilder builder;
-    builder.add(1000, std::nullopt, "value");
+  std::shared_ptr<AppendGroup> produce(int number, ProducerId producer = kNoProducerId, int records = 1) {
+    BatchOptions options;
+    options.producer_id = producer;
+    options.producer_epoch = ProducerEpoch(producer == kNoProducerId ? -1 : 0);
+    options.base_sequence = producer == kNoProducerId ? -1 : 0;
+    BatchBuilder builder(options);
+    for (int i = 0; i < records; ++i) builder.add(1000, std::nullopt, "value");
     SharedBytes batch(builder.build().value());
     auto validated = validate_produced_batch(batch.view(), {}, 1000);
     auto group = std::make_shared<AppendGroup>(1);
@@ -116,6 +122,41 @@ class FollowingBroker : public testing::Test {
   bool acknowledged(int number, Duration limit = 10s) {
     const auto group = produce(number);
     return world.run_until([&group] { return group->finished(); }, limit) && group->result(0).status.ok();
+  }
+
+  // A partition whose leader knows producer 5, and has deleted its batch; with 2 of `later_records`, one of them, too.
+  void add_partition_without_begin(int number, int later_records = 1) {
+    add_partition(number);
+    produce(number, ProducerId(5));
+    produce(number, kNoProducerId, later_records);
+    const auto erase = [&]() -> Task<void> {
+      EXPECT_TRUE((co_await move_start(led(number), leader.seams().scheduler, Offset(2))).has_value());
+    };
+    world.run_task(erase());
+  }
+  std::optional<Bytes> tell_producers(const Request& request) {
+    const auto asked = request.body<kafka::NaruProducersRequest>();
+    EXPECT_EQ(asked.broker_id, BrokerId(2));
+    EXPECT_EQ(asked.broker_epoch, follower_epoch);
+    kafka::NaruProducersResponse response;
+    for (const auto& topic : asked.topics) {
+      auto& answered = response.topics.emplace_back();
+      answered.topic_id = topic.topic_id;
+      auto& told = answered.partitions.emplace_back();
+      told.error_code = ErrorCode::request_timed_out;
+      if (refuse_producers-- > 0) continue;
+      const auto look = [&]() -> Task<void> {
+        const auto producers = co_await leader.partitions.at(topic.topic_id)
+                                   ->producers_at_start(topic.partitions.front().current_leader_epoch);
+        told.error_code = producers ? ErrorCode::none : producers.error().code();
+        if (producers) told.log_start_offset = producers->start;
+        if (producers) told.snapshot = producers->snapshot;
+      };
+      TaskGroup tasks;
+      tasks.spawn(look());
+      EXPECT_EQ(tasks.running(), 0u) << "nobody else is inside";
+    }
+    return request.answer(response);
   }
 
   // A leader with one session, which answers at once.
@@ -198,6 +239,7 @@ class FollowingBroker : public testing::Test {
   std::map<Uuid, int> times_told;
   std::set<Uuid> refused;
   int refusals = 0;
+  int refuse_producers = 0;
   int full_requests = 0;
   int32_t longest_wait_ms = 0;  // of a fetch while something is not durable at the follower
   int32_t next_session_epoch = 0;
@@ -356,6 +398,34 @@ TEST_F(FollowingBroker, TheStartOfTheLogIsFollowedAndTheLeaderHearsOfIt) {
   ASSERT_TRUE(low.has_value()) << low.error().to_string();
   EXPECT_EQ(*low, Offset(2));
   EXPECT_EQ(followed(1)->log().start_offset(), Offset(2));
+}
+
+TEST_F(FollowingBroker, APartitionThatBeginsAnewKnowsTheProducersOfItsLeader) {
+  refuse_producers = 2;
+  for (const int number : {1, 2}) add_partition_without_begin(number, number);
+  fetchers.follow({.changed = list, .dropped = {}});
+  for (const int number : {1, 2}) {
+    EXPECT_TRUE(acknowledged(number));
+    EXPECT_EQ(followed(number)->log().start_offset(), Offset(2));
+    EXPECT_NE(followed(number)->log().producers().find(ProducerId(5)), nullptr) << number;
+  }
+  EXPECT_LT(refuse_producers, 0) << "asked again after a refusal";
+}
+
+TEST_F(FollowingBroker, ALeaderOfAnOlderVersionIsFollowedWithoutItsProducers) {
+  leader_broker.on(kafka::ApiKey::api_versions, [](const Request& request) {
+    kafka::ApiVersionsResponse response;
+    for (const kafka::ApiRow& row : kafka::kApiTable) {
+      if (row.key == kafka::ApiKey::naru_producers) continue;
+      response.api_keys.push_back({static_cast<int16_t>(row.key), row.min_advertised_version, row.max_version});
+    }
+    return request.answer(response);
+  });
+  add_partition_without_begin(1);
+  fetchers.follow({.changed = list, .dropped = {}});
+  EXPECT_TRUE(acknowledged(1));
+  EXPECT_EQ(followed(1)->log().start_offset(), Offset(2));
+  EXPECT_EQ(followed(1)->log().producers().find(ProducerId(5)), nullptr);
 }
 
 TEST_F(FollowingBroker, ALeaderThatComesBackIsFollowedAnew) {

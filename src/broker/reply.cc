@@ -1,10 +1,16 @@
 #include "broker/reply.h"
 
-#include "foundation/assert.h"
-
 namespace naru {
+namespace {
 
-Response assemble_response(kafka::EncodedFrame frame, std::span<const FileRange> files) {
+Response no_answer(const char* why) {
+  return close_connection(std::string("its answer cannot be encoded: ") + why, ConnectionEnd::no_answer);
+}
+
+}  // namespace
+
+Response assemble_response(kafka::EncodedFrame frame, std::vector<OutputChunk> records) {
+  if (frame.failure != nullptr) return no_answer(frame.failure);
   if (frame.splices.empty()) return Response(std::move(frame.bytes));
   Response response;
   size_t copied = 0;
@@ -14,11 +20,10 @@ Response assemble_response(kafka::EncodedFrame frame, std::span<const FileRange>
     copied = end;
   };
   for (const kafka::Splice& splice : frame.splices) {
-    const FileRange& file = files[splice.records.id];
-    NARU_ASSERT(file.length == splice.records.size, "a file range of {} bytes where {} were announced", file.length,
-                splice.records.size);
+    OutputChunk& chunk = records[splice.records.id];
+    if (chunk_size(chunk) != splice.records.size) return no_answer("records are not of the size that was announced");
     take_up_to(splice.position);
-    response.chunks.emplace_back(file);
+    response.chunks.push_back(std::move(chunk));
   }
   take_up_to(frame.bytes.size());
   return response;

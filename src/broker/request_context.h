@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "broker/decoded_memory.h"
 #include "foundation/shared_bytes.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
@@ -31,6 +32,7 @@ struct RequestContext {
   const SharedBytes& frame;  // decoded requests point into it
   MonotonicTime received;
   RequestTimes& times;
+  DecodedMemory& memory;
   // Not ok: the request was passed on to the controller, and nobody knows what became of it. This is the answer then.
   Status given_up;
 

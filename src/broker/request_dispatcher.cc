@@ -19,11 +19,12 @@ struct HandlerRow {
   kafka::ApiKey key;
   ApiHandler* handler;
   bool only_by_controller = false;  // elsewhere, what clients ask is passed on to it
+  uint64_t memory_multiple = 8;     // see DecodedMemory
 };
 constexpr bool kOnlyByController = true;
 
 constexpr std::array kHandlers{
-    HandlerRow{kafka::ApiKey::produce, handle_produce},
+    HandlerRow{kafka::ApiKey::produce, handle_produce, false, 20},
     HandlerRow{kafka::ApiKey::fetch, handle_fetch},
     HandlerRow{kafka::ApiKey::list_offsets, handle_list_offsets},
     HandlerRow{kafka::ApiKey::metadata, handle_metadata},
@@ -59,7 +60,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
     HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
     HandlerRow{kafka::ApiKey::describe_transactions, handle_describe_transactions},
-    HandlerRow{kafka::ApiKey::list_transactions, handle_list_transactions},
+    HandlerRow{kafka::ApiKey::list_transactions, handle_list_transactions, false, 2},
     HandlerRow{kafka::ApiKey::allocate_producer_ids, handle_allocate_producer_ids},
     HandlerRow{kafka::ApiKey::consumer_group_heartbeat, handle_consumer_group_heartbeat},
     HandlerRow{kafka::ApiKey::consumer_group_describe, handle_consumer_group_describe},
@@ -71,6 +72,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::naru_missing_topics, handle_naru_missing_topics},
     HandlerRow{kafka::ApiKey::naru_offline_logs, handle_naru_offline_logs},
     HandlerRow{kafka::ApiKey::naru_add_partitions_to_txn, handle_naru_add_partitions_to_txn},
+    HandlerRow{kafka::ApiKey::naru_producers, handle_naru_producers},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");
@@ -109,6 +111,13 @@ uint64_t size_of(const Response& response) {
 RequestDispatcher::RequestDispatcher(const BrokerServices& services, RequestMetrics& metrics)
     : services_(services), metrics_(metrics), slow_requests_(services.config.slow_request) {}
 
+void RequestDispatcher::tell_of_no_answer(const RequestContext& context, const Response& response) {
+  const auto skipped = no_answer_lines_.line_allowed(services_.clock.now());
+  if (!skipped) return;
+  log_error("broker", "{} v{} from {}: {}; the connection is closed. This is a bug in Naru: please report it ({} more)",
+            context.api.name, context.version, describe_client(context), response.close_reason.value_or(""), *skipped);
+}
+
 Task<void> RequestDispatcher::handle(Request request) {
   kafka::WireReader reader(request.frame.view());
   const auto header = kafka::decode_request_header(reader);
@@ -126,6 +135,9 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
   if (!header.version_supported()) co_return refuse_newer_api_versions(header.header.correlation_id);
   RequestTimes times(request.received);
   times.mark(RequestStage::queued, services_.clock.now());
+  const HandlerRow& row = find_handler(*header.api);
+  DecodedMemory memory(services_.memory, row.memory_multiple);
+  body.pay_for_arrays_from(memory);
   RequestContext context{.api = *header.api,
                          .version = header.version(),
                          .correlation_id = header.header.correlation_id,
@@ -135,8 +147,8 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
                          .frame = request.frame,
                          .received = request.received,
                          .times = times,
+                         .memory = memory,
                          .given_up = {}};
-  const HandlerRow& row = find_handler(*header.api);
   std::optional<Response> passed_on;
   if (should_be_passed_on(row, context)) {
     auto forwarded = co_await services_.controller_link.forward(context);
@@ -153,6 +165,7 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
     response = co_await row.handler(services_, context, body);
   }
 
+  if (response.close_as == ConnectionEnd::no_answer) tell_of_no_answer(context, response);
   const MonotonicTime now = services_.clock.now();
   // A handler that does not say where its work ends has waited for nobody.
   const bool said_when_handled = times.charged(RequestStage::handled) > Duration::zero();

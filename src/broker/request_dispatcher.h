@@ -9,6 +9,7 @@
 #include "broker/request_metrics.h"
 #include "kafka_protocol/request_header.h"
 #include "network/connection.h"
+#include "observability/log_rate.h"
 #include "observability/slow_request_log.h"
 
 namespace naru {
@@ -30,9 +31,12 @@ class RequestDispatcher final : public RequestProcessor {
   Task<void> handle(Request request);
   Task<Response> answer(const Request& request, const kafka::DecodedRequestHeader& header, kafka::WireReader& body);
 
+  void tell_of_no_answer(const RequestContext& context, const Response& response);
+
   const BrokerServices& services_;
   RequestMetrics& metrics_;
   SlowRequestLog slow_requests_;
+  LogRate no_answer_lines_{1};
   TaskGroup tasks_;
 };
 

@@ -62,7 +62,7 @@ TransactionCoordinators::TransactionCoordinators(Parts parts)
 std::unique_ptr<StateShard> TransactionCoordinators::make(PartitionIndex partition, LeaderEpoch leader_epoch) {
   MarkerSink& sink = *this;
   return std::make_unique<TransactionCoordinator>(settings_of(parts_.config.transactions), sink,
-                                                  CoordinatorReign{partition, leader_epoch});
+                                                  CoordinatorReign{partition, leader_epoch}, parts_.memory);
 }
 
 void TransactionCoordinators::loaded(StateShard& shard, const CoordinatorTime&, CoordinatorOutcome&) {

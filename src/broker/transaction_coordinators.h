@@ -29,6 +29,7 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
     const HostedPartitions& hosted;
     const MetadataPublisher& metadata;
     MetricsRegistry& metrics;
+    MemoryBudget* memory = nullptr;  // where transactions are counted, if anywhere
     Peers& peers;
     MarkerWriter& writer;
     std::function<uint64_t()> newest_connection;  // of the clients, 0: there was none yet

@@ -23,7 +23,7 @@ bool refuses_version(BytesView answer) {
 Task<Result<std::shared_ptr<BrokerConnection>>> BrokerConnection::open(Seams seams, Endpoint address,
                                                                        ConnectionOptions options,
                                                                        CancelToken cancelled) {
-  auto stream = co_await seams.transport.connect(address);
+  auto stream = co_await seams.transport.connect(address, cancelled);
   if (!stream) co_return failure(ErrorCode::network_exception, "{}", stream.error().message());
   auto connection =
       std::make_shared<BrokerConnection>(seams, std::move(address), std::move(options), std::move(*stream));

@@ -48,6 +48,7 @@ class BrokerConnection final : public StreamObserver, public std::enable_shared_
     if (!version) return fail<Response>(version.error());
     const int32_t id = next_correlation_id_++;
     auto frame = kafka::encode_request_frame(request, *version, id, options_.client_id);
+    if (frame.failure != nullptr) return fail<Response>(Status(ErrorCode::invalid_request, frame.failure));
     return receive<Response>(shared_from_this(), std::move(frame.bytes), id, *version, timeout);
   }
 
@@ -72,7 +73,9 @@ class BrokerConnection final : public StreamObserver, public std::enable_shared_
   template <class Request>
   Status send(const Request& request, VersionRange usable = {}) {
     NARU_TRY_ASSIGN(const int16_t version, version_of(Request::kApiKey, usable));
-    return write(kafka::encode_request_frame(request, version, next_correlation_id_++, options_.client_id).bytes);
+    auto frame = kafka::encode_request_frame(request, version, next_correlation_id_++, options_.client_id);
+    if (frame.failure != nullptr) return Status(ErrorCode::invalid_request, frame.failure);
+    return write(std::move(frame.bytes));
   }
 
   const Endpoint& address() const { return address_; }

@@ -194,8 +194,9 @@ void note_change_of_rule(const MetadataImage& image, const AlterConfigsItem& ite
     return;
   }
   const TopicMetadata& topic = *image.find_topic(std::string_view(item.name));
-  change.puts.push_back({metadata_keys::topic(topic.name),
-                         encode_topic(topic.id, topic.partition_count(), topic.created_at_ms, generation)});
+  change.puts.push_back(
+      {metadata_keys::topic(topic.name),
+       encode_topic(topic.id, topic.partition_count(), topic.created_at_ms, generation, topic.first_new_producer)});
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ bool happened_already(const PartitionState& state, const IsrChange& change) {
 }  // namespace
 
 AlterPartitionsPlanner::AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes,
-                                               BrokerReports reports)
+                                               StoppingBrokers stopping)
     : PartitionPlanner(std::move(changes)),
       leader_(leader),
       broker_epoch_(broker_epoch),
-      reports_(std::move(reports)) {}
+      stopping_(std::move(stopping)) {}
 
 AlterPartitionResult AlterPartitionsPlanner::plan_item(const MetadataImage& image, const PartitionState* before,
                                                        IsrChange& change, PartitionEdits& edits) {
@@ -83,7 +83,7 @@ Status AlterPartitionsPlanner::check_epochs(const PartitionState& before, const 
   if (before.leader != leader_) {
     return error(ErrorCode::invalid_request, "broker {} is not the leader, {} is", leader_, before.leader);
   }
-  if (change.partition_epoch < before.partition_epoch) {
+  if (change.partition_epoch < before.partition_epoch && !is_planted(Canary::stale_partition_epoch)) {
     return error(ErrorCode::invalid_update_version, "the partition epoch is {}, not {}", before.partition_epoch,
                  change.partition_epoch);
   }

@@ -40,10 +40,11 @@ using AlterPartitionResults = std::vector<AlterPartitionResult>;
 // already, because an answer was lost, is ok.
 class AlterPartitionsPlanner final : public PartitionPlanner<IsrChange, AlterPartitionResult> {
  public:
-  AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes, BrokerReports reports);
+  AlterPartitionsPlanner(BrokerId leader, int64_t broker_epoch, std::vector<IsrChange> changes,
+                         StoppingBrokers stopping);
 
  private:
-  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, reports_); }
+  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, stopping_); }
   AlterPartitionResult plan_item(const MetadataImage& image, const PartitionState* before, IsrChange& change,
                                  PartitionEdits& edits) override;
   AlterPartitionResult failed_item(const IsrChange& change, const Status& status) const override;
@@ -53,7 +54,7 @@ class AlterPartitionsPlanner final : public PartitionPlanner<IsrChange, AlterPar
 
   const BrokerId leader_;
   const int64_t broker_epoch_;
-  const BrokerReports reports_;
+  const StoppingBrokers stopping_;
   BrokerStandings brokers_;
 };
 

@@ -46,9 +46,22 @@ Task<Result<int64_t>> BrokerRegistrar::enter(CoordinationStore& store, const Bro
   }
 }
 
+Task<Status> BrokerRegistrar::confirm(CoordinationStore& store, FolderConfirmation confirmation, CancelToken token) {
+  const MonotonicTime began = clock_.now();
+  for (;;) {
+    ConfirmFoldersPlanner planner(confirmation);
+    const Status status = co_await attempt(store, planner, confirmation.id);
+    const bool will_pass = status == ErrorCode::version_conflict || status == ErrorCode::unavailable;
+    if (!will_pass || clock_.now() - began >= patience_) co_return status;
+    if (status == ErrorCode::version_conflict) continue;
+    NARU_CO_TRY(co_await sleep_until(scheduler_, clock_.now() + kPause, token));
+  }
+}
+
 // The keys that it needs, and no others: the metadata may be large. The generation comes first, so that the transaction
 // meets a conflict if anything has changed since.
-Task<Status> BrokerRegistrar::attempt(CoordinationStore& store, RegisterBrokerPlanner& planner, BrokerId id) {
+template <class BrokerPlanner>
+Task<Status> BrokerRegistrar::attempt(CoordinationStore& store, BrokerPlanner& planner, BrokerId id) {
   const MetadataImage nothing;
   MetadataImageBuilder builder(nothing);
   for (const std::string& key :

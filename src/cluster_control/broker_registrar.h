@@ -5,6 +5,7 @@
 
 #include "async/cancellation.h"
 #include "async/task.h"
+#include "cluster_control/confirm_folders.h"
 #include "cluster_control/controller_start.h"
 #include "coordination_store/coordination_store.h"
 #include "foundation/time.h"
@@ -23,9 +24,13 @@ class BrokerRegistrar {
   // The broker epoch. If the id is still held by this broker's process of before (same data folders), waits until its
   // session has ended; already_exists, at once, if another process holds it.
   Task<Result<int64_t>> enter(CoordinationStore& store, const BrokerRegistration& registration, CancelToken token);
+  // After the epoch was written to the data folders.
+  Task<Status> confirm(CoordinationStore& store, FolderConfirmation confirmation, CancelToken token);
 
  private:
-  Task<Status> attempt(CoordinationStore& store, RegisterBrokerPlanner& planner, BrokerId id);
+  // One transaction of a planner with a status().
+  template <class BrokerPlanner>
+  Task<Status> attempt(CoordinationStore& store, BrokerPlanner& planner, BrokerId id);
 
   const Clock& clock_;
   Scheduler& scheduler_;

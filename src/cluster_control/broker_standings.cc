@@ -1,6 +1,9 @@
 #include "cluster_control/broker_standings.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "foundation/canary.h"
 
 namespace naru {
 namespace {
@@ -11,27 +14,24 @@ DataLoss loss_of(const BrokerMetadata& broker, const KnownBroker& known) {
     return std::ranges::find(broker.directory_ids, id) == broker.directory_ids.end();
   };
   const auto missing = static_cast<size_t>(std::ranges::count_if(known.directory_ids, is_missing));
-  if (missing > 0) return missing == known.directory_ids.size() ? DataLoss::everything : DataLoss::some;
+  if (missing > 0 && missing == known.directory_ids.size()) return DataLoss::everything;
+  const bool rolled_back = !known.rolled_back.empty() && !is_planted(Canary::older_copy_counts);
+  if (missing > 0 || rolled_back) return DataLoss::some;
   return broker.clean_shutdown ? DataLoss::nothing : DataLoss::unsynced;
 }
 
 }  // namespace
 
-BrokerStandings::BrokerStandings(const MetadataImage& image, const BrokerReports& reports) {
+BrokerStandings::BrokerStandings(const MetadataImage& image, const StoppingBrokers& stopping) {
   for (const auto& [id, broker] : image.brokers()) {
+    const KnownBroker known = image.known_broker(id);
     BrokerStanding& standing = registered_[id];
     standing.registered = true;
-    const auto asked = reports.stopping.find(id);
-    standing.stopping = asked != reports.stopping.end() && asked->second == broker.epoch;
-    if (image.is_settled(id)) {
-      // Only then: whoever counts as not there is not asked what it has lost, and that is forgotten with the settling.
-      const auto told = reports.offline.find(id);
-      if (told != reports.offline.end() && told->second->broker_epoch == broker.epoch) offline_.insert(*told);
-      continue;
-    }
+    const auto asked = stopping.find(id);
+    standing.stopping = asked != stopping.end() && asked->second == broker.epoch;
+    if (auto offline = known.offline_in(broker.epoch)) offline_.emplace(id, std::move(offline));
+    if (image.is_settled(id)) continue;
     standing.returned = true;
-    const auto found = image.known_brokers().find(id);
-    const KnownBroker known = found == image.known_brokers().end() ? KnownBroker() : found->second;
     standing.loss = loss_of(broker, known);
     standing.known_since = known.settled_epoch;
   }
@@ -50,9 +50,11 @@ BrokerStanding BrokerStandings::of(BrokerId id) const {
 
 BrokerStanding BrokerStandings::of(BrokerId id, const PartitionState& partition) const {
   const auto told = offline_.find(id);
-  const bool offline =
-      told != offline_.end() && told->second->partitions.contains({partition.topic_id, partition.index});
-  return offline ? BrokerStanding{} : of(id);
+  const bool offline = told != offline_.end() && partition.replicas.size() > 1 &&
+                       told->second->partitions.contains({partition.topic_id, partition.index});
+  if (!offline) return of(id);
+  // The loss is forgotten with the settling, so it counts now: the log may be usable again later.
+  return {.loss = of(id).loss};
 }
 
 }  // namespace naru

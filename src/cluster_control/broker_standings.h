@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
-#include <utility>
 
 #include "cluster_control/metadata_image.h"
 #include "foundation/ids.h"
@@ -16,7 +14,7 @@ namespace naru {
 enum class DataLoss : uint8_t {
   nothing,     // it was shut down cleanly, or is the same process with a new session
   unsynced,    // it was not: what no acknowledgement waited for the disk for
-  some,        // a data folder that it had is not there any more; which partitions were in it is not known
+  some,        // a data folder that it had is gone, or an older copy; which partitions were in it is not known
   everything,  // none of the data folders that it had is there
 };
 
@@ -33,34 +31,18 @@ struct BrokerStanding {
 // Which brokers are shutting down, by the epoch in which they asked for it: a broker that registers again is not.
 using StoppingBrokers = std::map<BrokerId, int64_t>;
 
-using PartitionIds = std::set<std::pair<Uuid, PartitionIndex>>;
-// Partitions whose logs a broker cannot use, as it said in that epoch.
-struct OfflineLogs {
-  int64_t broker_epoch = -1;
-  PartitionIds partitions;
-};
-
-// What brokers have told this controller of themselves.
-struct BrokerReports {
-  BrokerReports() = default;
-  // NOLINTNEXTLINE(google-explicit-constructor): mostly there is nothing else to say
-  BrokerReports(StoppingBrokers s) : stopping(std::move(s)) {}
-
-  StoppingBrokers stopping;
-  std::map<BrokerId, std::shared_ptr<const OfflineLogs>> offline;
-};
-
 // Immutable. Keeps no reference to what it was made of.
 class BrokerStandings {
  public:
   BrokerStandings() = default;
-  BrokerStandings(const MetadataImage& image, const BrokerReports& reports);
+  BrokerStandings(const MetadataImage& image, const StoppingBrokers& stopping);
 
   // Without those that have returned: nothing is decided in their favour before it is known what they have lost.
   BrokerStandings settled_only() const;
 
   BrokerStanding of(BrokerId id) const;
-  // As a replica of this partition: a broker whose log of it is offline is as good as not there.
+  // As a replica of this partition: a broker whose log of it is offline is as good as not there, but for what it has
+  // lost. The only replica is not: nobody could take over, and its error says more than that there is no leader.
   BrokerStanding of(BrokerId id, const PartitionState& partition) const;
   // Those that are registered, by id.
   const std::map<BrokerId, BrokerStanding>& registered() const { return registered_; }

@@ -14,7 +14,7 @@ std::string_view describe_return(DataLoss loss) {
     case DataLoss::unsynced:
       return "is here, and was not shut down cleanly before";
     case DataLoss::some:
-      return "is here without some of the data folders that it had";
+      return "is here without some of the data folders that it had, or with older copies of them";
     case DataLoss::everything:
       return "is here with other data folders than it had: what it stored is gone";
   }

@@ -33,15 +33,36 @@ ControllerOffice::ControllerOffice(Parts parts)
       events_(parts_.scheduler),
       view_changes_(parts_.scheduler) {}
 
-Task<Status> ControllerOffice::start(BrokerRegistration registration) {
+Task<Status> ControllerOffice::start(BrokerRegistration registration, CancelToken cancelled) {
+  const CancelCallback on_cancel(cancelled, [this] { stopping_source_.cancel(); });
   registration_ = std::move(registration);
   watch_store();
   co_await parts_.runner.use(*store_);
   const uint64_t seen = events_.count();
-  NARU_CO_TRY(co_await enter_cluster());
+  NARU_CO_TRY(co_await enter_for_the_first_time(parts_.clock.now() + parts_.config.coordination_start_timeout));
   NARU_CO_TRY(co_await examine());
   background_.spawn(live(stopping_source_.token(), seen));
   co_return Status();
+}
+
+// The service has begun a session, but it may be silent from then on, until that has expired and longer.
+Task<Status> ControllerOffice::enter_for_the_first_time(MonotonicTime deadline) {
+  for (;;) {
+    const Status entered = co_await enter_cluster();
+    if (!(entered == ErrorCode::unavailable) || parts_.clock.now() >= deadline) co_return entered;
+    log_warn("controller", "broker {} cannot register yet, and tries again for {} s more at most: {}", registration_.id,
+             std::chrono::ceil<std::chrono::seconds>(deadline - parts_.clock.now()).count(), entered.to_string());
+    NARU_CO_TRY(co_await sleep_until(parts_.scheduler, parts_.clock.now() + kFirstPause, stopping_source_.token()));
+    const Session session = co_await store_->session();
+    if (session.state != SessionState::expired || !parts_.reopen_store) continue;
+    // Nothing was registered by this process yet, so what it has to tell is not known to anybody.
+    const bool clean_shutdown = registration_.clean_shutdown;
+    auto offline = registration_.offline;
+    const Status renewed = co_await renew_session();
+    registration_.clean_shutdown = clean_shutdown;
+    registration_.offline = std::move(offline);
+    if (!renewed.ok() && !(renewed == ErrorCode::unavailable)) co_return renewed;
+  }
 }
 
 Task<void> ControllerOffice::stop() {
@@ -134,6 +155,7 @@ Task<Status> ControllerOffice::renew_session() {
   log_info("controller", "broker {} lost its session and begins a new one", registration_.id);
   registered_ = false;
   registration_.clean_shutdown = true;               // the process is the same, so nothing is missing
+  registration_.offline.reset();                     // as it was told before
   registration_.incarnation = parts_.random.uuid();  // a stale read must not show the old registration as this one
   co_await unwatch_store();
   co_await parts_.runner.use(*opened);
@@ -147,8 +169,22 @@ Task<Status> ControllerOffice::renew_session() {
 Task<Status> ControllerOffice::enter_cluster() {
   NARU_CO_TRY_ASSIGN(const int64_t epoch, co_await registrar_.enter(*store_, registration_, stopping_source_.token()));
   broker_epoch_.store(epoch, std::memory_order_release);
+  NARU_CO_TRY(co_await confirm_epoch(epoch));
   registered_ = true;
   co_return Status();
+}
+
+// Before a broker that starts leads or follows: if a data folder is replaced by an older copy later, what was stored in
+// between is missed only if the epoch was confirmed. A folder in which it could not be written is not confirmed, and
+// keeps its earlier epoch.
+Task<Status> ControllerOffice::confirm_epoch(int64_t epoch) {
+  if (!parts_.write_epoch) co_return Status();
+  std::vector<Uuid> written = co_await parts_.write_epoch(epoch);
+  for (DataFolder& folder : registration_.folders) {
+    if (std::ranges::find(written, folder.id) != written.end()) folder.found_epoch = epoch;
+  }
+  co_return co_await registrar_.confirm(*store_, {registration_.id, epoch, std::move(written)},
+                                        stopping_source_.token());
 }
 
 Task<Status> ControllerOffice::campaign() {
@@ -157,7 +193,7 @@ Task<Status> ControllerOffice::campaign() {
   if (claimed) {
     log_info("controller", "broker {} is the controller, epoch {}", registration_.id, claim.epoch());
     term_ = claim.epoch();
-    forget_reports();  // of those who have not noticed that an earlier office had ended
+    forget_stopping();  // of those who have not noticed that an earlier office had ended
     co_return co_await serve();
   }
   co_return co_await find_controller();
@@ -201,8 +237,8 @@ Task<Status> ControllerOffice::settle_if_needed() {
   const MetadataImagePtr before = parts_.runner.image();
   const bool asked = settle_again_.exchange(false);
   if (!asked && settled_brokers_ == epochs_of(*before)) co_return Status();
-  const BrokerStandings standings(*before, reports());
-  SettlePartitionsPlanner planner(parts_.config, reports());
+  const BrokerStandings standings(*before, stopping());
+  SettlePartitionsPlanner planner(parts_.config, stopping());
   co_await parts_.runner.run(planner);
   if (!planner.status().ok()) {
     if (asked) settle_again_ = true;
@@ -217,7 +253,7 @@ Task<Status> ControllerOffice::settle_if_needed() {
 Task<Status> ControllerOffice::raise_replication_if_needed() {
   if (!RaiseReplicationPlanner::is_needed(parts_.config, *parts_.runner.image())) co_return Status();
   // One that stops would get replicas that it cannot fetch. It comes back or is gone, and then this is looked at again.
-  const BrokerStandings standings(*parts_.runner.image(), reports());
+  const BrokerStandings standings(*parts_.runner.image(), stopping());
   const auto stops = [](const auto& broker) { return broker.second.stopping; };
   if (std::ranges::any_of(standings.registered(), stops)) co_return Status();
   RaiseReplicationPlanner planner(parts_.config);
@@ -230,9 +266,9 @@ Task<Status> ControllerOffice::raise_replication_if_needed() {
 Task<Status> ControllerOffice::rebalance_if_due() {
   if (!parts_.config.auto_leader_rebalance_enable || parts_.clock.now() < next_rebalance_) co_return Status();
   next_rebalance_ = parts_.clock.now() + parts_.config.leader_imbalance_check_interval;
-  auto items = imbalanced_partitions(*parts_.runner.image(), reports());
+  auto items = imbalanced_partitions(*parts_.runner.image(), stopping());
   if (items.empty()) co_return Status();
-  ElectLeadersPlanner planner(ElectionType::preferred, std::move(items), reports());
+  ElectLeadersPlanner planner(ElectionType::preferred, std::move(items), stopping());
   co_await parts_.runner.run(planner);
   const auto results = planner.take_results();
   const auto elected = std::ranges::count_if(results, [](const auto& result) { return result.status.ok(); });
@@ -253,13 +289,13 @@ void ControllerOffice::notice_lost_office() {
   term_.reset();
   open_ = false;
   settled_brokers_.reset();
-  forget_reports();
+  forget_stopping();
   set_view({});
 }
 
-void ControllerOffice::forget_reports() {
+void ControllerOffice::forget_stopping() {
   const std::scoped_lock lock(mutex_);
-  reports_ = {};
+  stopping_ = {};
 }
 
 void ControllerOffice::set_view(const ControllerView& view) {
@@ -284,19 +320,14 @@ Task<void> ControllerOffice::wait_for_change(ControllerView seen, CancelToken to
   }
 }
 
-BrokerReports ControllerOffice::reports() const {
+StoppingBrokers ControllerOffice::stopping() const {
   const std::scoped_lock lock(mutex_);
-  return reports_;
+  return stopping_;
 }
 
 void ControllerOffice::note_stopping(BrokerId id, int64_t broker_epoch) {
   const std::scoped_lock lock(mutex_);
-  reports_.stopping.insert_or_assign(id, broker_epoch);
-}
-
-void ControllerOffice::note_offline(BrokerId id, OfflineLogs logs) {
-  const std::scoped_lock lock(mutex_);
-  reports_.offline.insert_or_assign(id, std::make_shared<const OfflineLogs>(std::move(logs)));
+  stopping_.insert_or_assign(id, broker_epoch);
 }
 
 void ControllerOffice::settle_again() {

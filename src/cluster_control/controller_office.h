@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,12 +43,16 @@ struct ControllerView {
 // Opens a new session after the one before has expired.
 using OpenStore = UniqueFunction<Task<Result<std::unique_ptr<CoordinationStore>>>()>;
 
+// Writes a broker epoch into the data folders; the result are the ids of those in which it is durable.
+using WriteEpoch = std::function<Task<std::vector<Uuid>>(int64_t)>;
+
 // Thread-safe. Everything it is made of outlives it. Stopped before it is destroyed.
 class ControllerOffice {
  public:
   struct Parts {
     CoordinationStore& store;
     OpenStore reopen_store;  // none: an expired session is final
+    WriteEpoch write_epoch;  // none: there are no data folders
     Duration session_timeout{};
     PlannerRunner& runner;
     const BrokerConfig& config;
@@ -58,8 +63,8 @@ class ControllerOffice {
   explicit ControllerOffice(Parts parts);
 
   // Registers this broker and campaigns once: either this broker is the controller afterwards, or another one is. Then
-  // goes on by itself. Once.
-  Task<Status> start(BrokerRegistration registration);
+  // goes on by itself. Once. A store that does not answer is waited for, within the time that the configuration says.
+  Task<Status> start(BrokerRegistration registration, CancelToken cancelled = {});
   // If this broker is the controller, another one may be, from now on; it will not be again.
   Task<void> resign();
   // Ends the loop, not the office: that ends with the session, when the store is closed. Sessions that were opened here
@@ -74,11 +79,9 @@ class ControllerOffice {
   // The session, when it was looked at last; which is when it changes.
   bool is_connected() const { return connected_.load(std::memory_order_relaxed); }
 
-  // What brokers have told this office; the next one hears it again.
-  BrokerReports reports() const;
+  // Those that have told this office that they stop; the next one hears it again.
+  StoppingBrokers stopping() const;
   void note_stopping(BrokerId id, int64_t broker_epoch);
-  // All of its offline logs: what it said before is forgotten.
-  void note_offline(BrokerId id, OfflineLogs logs);
   // A configuration that elections obey was changed.
   void settle_again();
 
@@ -88,10 +91,12 @@ class ControllerOffice {
   Task<void> look_at_session();
   void watch_store();
   Task<void> unwatch_store();
+  Task<Status> enter_for_the_first_time(MonotonicTime deadline);
   // Looks at everything and does what is due.
   Task<Status> examine();
   Task<Status> renew_session();
   Task<Status> enter_cluster();
+  Task<Status> confirm_epoch(int64_t epoch);
   Task<Status> campaign();
   Task<Status> find_controller();
   Task<Status> serve();
@@ -99,7 +104,7 @@ class ControllerOffice {
   Task<Status> raise_replication_if_needed();
   Task<Status> rebalance_if_due();
   void notice_lost_office();
-  void forget_reports();
+  void forget_stopping();
   void set_view(const ControllerView& view);
   MonotonicTime next_look() const;
 
@@ -128,7 +133,7 @@ class ControllerOffice {
   std::atomic<bool> resigned_{false};
   mutable std::mutex mutex_;
   ControllerView view_;
-  BrokerReports reports_;
+  StoppingBrokers stopping_;
 };
 
 }  // namespace naru

@@ -83,11 +83,13 @@ class OfficeCluster {
   }
   BrokerRegistration registration(int32_t id) {
     OfficeBroker& broker = brokers_[id];
+    std::vector<DataFolder> folders;
+    for (const Uuid& directory : broker.directories) folders.push_back({directory});
     return {.id = broker.id,
             .incarnation = broker.process->seams().random.uuid(),
             .listeners = {{"PLAINTEXT", host(id), 9092, 0}},
             .clean_shutdown = broker.clean,
-            .directory_ids = broker.directories};
+            .folders = std::move(folders)};
   }
   Task<Result<std::unique_ptr<CoordinationStore>>> reopen(int32_t id, Seams seams) {
     co_return service_.connect(seams, host(id), kTimeout);
@@ -260,6 +262,27 @@ TEST_F(ControllerOfficeTest, LogsThatAreToldToBeOfflineAreLedByOthersUntilTheyAr
   EXPECT_EQ(leader_of_first(), BrokerId(1)) << "it is not in sync any more";
 }
 
+// The controller that was told dies; the next one settles everything before anybody can tell it anything.
+TEST_F(ControllerOfficeTest, TheNextControllerKnowsWhichLogsAreOffline) {
+  OfficeCluster cluster(45);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.create(1, "orders").ok());
+  PartitionIds all;
+  for (const PartitionStatePtr& state : cluster.stored()->find_topic("orders")->partitions) {
+    all.emplace(state->topic_id, state->index);
+  }
+  const int64_t epoch = cluster.shell(2).broker_epoch();
+  ASSERT_TRUE(cluster.run(cluster.shell(1).report_offline_logs(BrokerId(2), epoch, all)).ok());
+  cluster.kill(1);
+  cluster.kill(3);
+  cluster.run_for(kTimeout + 5s);
+  ASSERT_TRUE(cluster.shell(2).is_in_office());
+  for (const PartitionStatePtr& state : cluster.stored()->find_topic("orders")->partitions) {
+    EXPECT_NE(state->leader, BrokerId(2));
+    EXPECT_EQ(std::ranges::count(state->isr, BrokerId(2)), 0);
+  }
+}
+
 // Its session ends while it cannot be reached; the other takes over; when it is back it has no effect, and says so.
 TEST_F(ControllerOfficeTest, AControllerThatWakesUpAfterItsSessionChangesNothing) {
   OfficeCluster cluster(5);
@@ -310,6 +333,42 @@ TEST_F(ControllerOfficeTest, ARestartWaitsUntilTheSessionOfTheProcessBeforeHasEn
   EXPECT_GT(cluster.world().now() - killed, 2s);
   EXPECT_LT(cluster.world().now() - killed, kTimeout + 3s);
   EXPECT_GT(cluster.shell(2).broker_epoch(), epoch_before);
+}
+
+// Silent for so long that its session has expired; or from the beginning.
+TEST_F(ControllerOfficeTest, ABrokerThatStartsWaitsForASilentService) {
+  for (const bool from_the_beginning : {true, false}) {
+    OfficeCluster cluster(11, 1);
+    cluster.prepare(1);
+    if (!from_the_beginning) cluster.world().run_for(1s);
+    cluster.service().set_reachable(OfficeCluster::host(1), false);
+    const MonotonicTime begun = cluster.world().now();
+    cluster.broker(1).process->seams().scheduler.start_timer(
+        begun + 25s, [&] { cluster.service().set_reachable(OfficeCluster::host(1), true); });
+    const Status started = cluster.run(cluster.shell(1).start(cluster.registration(1)));
+    EXPECT_TRUE(started.ok()) << started.to_string();
+    EXPECT_GE(cluster.world().now() - begun, 25s);
+    cluster.world().run_for(10s);  // the session may have been suspended once more
+    EXPECT_TRUE(cluster.shell(1).is_in_office());
+  }
+}
+
+TEST_F(ControllerOfficeTest, ABrokerThatStartsGivesUpWhenTheTimeIsOverOrItIsCancelled) {
+  for (const bool cancels : {true, false}) {
+    OfficeCluster cluster(12, 1);
+    cluster.prepare(1);
+    cluster.service().set_reachable(OfficeCluster::host(1), false);
+    const MonotonicTime begun = cluster.world().now();
+    CancelSource source;
+    if (cancels) {
+      cluster.broker(1).process->seams().scheduler.start_timer(begun + 20s, [&source] { source.cancel(); });
+    }
+    const Status started = cluster.run(cluster.shell(1).start(cluster.registration(1), source.token()));
+    EXPECT_EQ(started.code(), cancels ? ErrorCode::cancelled : ErrorCode::unavailable);
+    const Duration took = cluster.world().now() - begun;
+    EXPECT_GE(took, cancels ? 20s : 60s);
+    EXPECT_LT(took, cancels ? 27s : 80s);
+  }
 }
 
 TEST_F(ControllerOfficeTest, AnotherProcessWithTheSameIdIsRefusedAtOnce) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "cluster_control/offline_logs.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -47,6 +48,7 @@ ControllerShell::ControllerShell(Parts parts)
       runner_({parts.publisher, feed_, parts.clock, parts.scheduler, fenced_counter(parts.metrics)}),
       office_({.store = parts.store,
                .reopen_store = std::move(parts.reopen_store),
+               .write_epoch = std::move(parts.write_epoch),
                .session_timeout = parts.session_timeout,
                .runner = runner_,
                .config = parts.config,
@@ -55,8 +57,8 @@ ControllerShell::ControllerShell(Parts parts)
                .scheduler = parts.scheduler}),
       metrics_(parts.metrics, parts.publisher, [this] { return is_in_office(); }) {}
 
-Task<Status> ControllerShell::start(BrokerRegistration registration) {
-  NARU_CO_TRY(co_await office_.start(std::move(registration)));
+Task<Status> ControllerShell::start(BrokerRegistration registration, CancelToken cancelled) {
+  NARU_CO_TRY(co_await office_.start(std::move(registration), cancelled));
   co_await publisher_.take_effect();
   co_return Status();
 }
@@ -77,7 +79,7 @@ Task<void> ControllerShell::run(Planner& planner, Status given_up) {
 
 Task<std::vector<CreateTopicResult>> ControllerShell::create_topics(CreateTopicsRequest request, Status given_up) {
   for (NewTopic& topic : request.topics) topic.id = random_.uuid();
-  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms(), office_.reports().stopping);
+  CreateTopicsPlanner planner(std::move(request), config_, clock_.wall_now_ms(), office_.stopping());
   co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
@@ -103,7 +105,7 @@ Task<std::vector<CreateTopicResult>> ControllerShell::auto_create_topics(std::ve
 
 Task<std::vector<MorePartitionsResult>> ControllerShell::create_partitions(std::vector<MorePartitions> topics,
                                                                            bool validate_only, Status given_up) {
-  CreatePartitionsPlanner planner(std::move(topics), validate_only, office_.reports().stopping);
+  CreatePartitionsPlanner planner(std::move(topics), validate_only, office_.stopping());
   co_await run(planner, std::move(given_up));
   co_return planner.take_results();
 }
@@ -141,7 +143,7 @@ Task<std::vector<DeletionConfirmationResult>> ControllerShell::confirm_deletions
 
 Task<Result<AlterPartitionResults>> ControllerShell::alter_partitions(BrokerId leader, int64_t broker_epoch,
                                                                       std::vector<IsrChange> changes) {
-  AlterPartitionsPlanner planner(leader, broker_epoch, std::move(changes), office_.reports());
+  AlterPartitionsPlanner planner(leader, broker_epoch, std::move(changes), office_.stopping());
   co_await runner_.run(planner);
   co_return planner.take_results();
 }
@@ -150,7 +152,7 @@ Task<Result<std::vector<TopicPartition>>> ControllerShell::controlled_shutdown(B
   NARU_CO_TRY(co_await runner_.look_again());
   NARU_CO_TRY(check_registered(*runner_.image(), broker, broker_epoch));
   office_.note_stopping(broker, broker_epoch);
-  SettlePartitionsPlanner planner(config_, office_.reports());
+  SettlePartitionsPlanner planner(config_, office_.stopping());
   co_await runner_.run(planner);
   NARU_CO_TRY(planner.status());
   co_return led_by(*runner_.image(), broker);
@@ -165,8 +167,10 @@ Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broke
                     broker);
   }
   const size_t count = partitions.size();
-  office_.note_offline(broker, {broker_epoch, std::move(partitions)});
-  SettlePartitionsPlanner planner(config_, office_.reports());
+  NoteOfflineLogsPlanner note(broker, {broker_epoch, std::move(partitions)});
+  co_await runner_.run(note);
+  NARU_CO_TRY(note.status());
+  SettlePartitionsPlanner planner(config_, office_.stopping());
   co_await runner_.run(planner);
   NARU_CO_TRY(planner.status());
   log_warn("controller", "broker {} has {} offline logs of replicated partitions: {} get new leaders, {} have none",
@@ -183,7 +187,7 @@ Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
     const TopicMetadata* topic = image->find_topic(std::string_view(partition.topic));
     items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});
   }
-  ElectLeadersPlanner planner(type, std::move(items), office_.reports());
+  ElectLeadersPlanner planner(type, std::move(items), office_.stopping());
   if (given_up.ok()) {
     co_await runner_.run(planner);
   } else {

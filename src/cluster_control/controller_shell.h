@@ -54,12 +54,14 @@ class ControllerShell {
     Scheduler& scheduler;
     Duration session_timeout{};  // of the store
     OpenStore reopen_store;      // none: an expired session is final
+    WriteEpoch write_epoch;      // none: there are no data folders
   };
   explicit ControllerShell(Parts parts);
 
   // Registers this broker and campaigns. Ok when this broker is the controller, which has published its image then, or
-  // another one is. Before anything else, once.
-  Task<Status> start(BrokerRegistration registration);
+  // another one is. Before anything else, once. A store that does not answer is waited for, for as long as
+  // naru.coordination.start.timeout.ms says, or until `cancelled`.
+  Task<Status> start(BrokerRegistration registration, CancelToken cancelled = {});
   // Before this broker stops: if it is the controller, another one takes over at once. It will not be again.
   Task<void> resign();
   // Before the store is closed. Ends what the controller does by itself; requests go on as long as the store does.

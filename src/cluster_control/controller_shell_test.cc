@@ -57,7 +57,7 @@ class ControllerWorld {
     return {.id = BrokerId(id),
             .incarnation = process_->seams().random.uuid(),
             .listeners = {{"PLAINTEXT", "", 9092, 0}},
-            .directory_ids = {{9, static_cast<uint64_t>(id)}}};
+            .folders = {{.id = {9, static_cast<uint64_t>(id)}}}};
   }
   Status start() { return run(controller_->start(registration())); }
 
@@ -147,7 +147,7 @@ TEST(ControllerShell, AnotherProcessWithTheSameIdIsRefusedAndChangesNothing) {
   MetadataPublisher publisher;
   const auto second = world.make_controller(publisher);
   BrokerRegistration registration = world.registration();
-  registration.directory_ids = {{9, 99}};
+  registration.folders = {{.id = {9, 99}}};
   const MonotonicTime before = world.world().now();
   EXPECT_EQ(world.run(second->start(registration)).code(), ErrorCode::already_exists);
   EXPECT_LT(world.world().now() - before, 100ms);

@@ -41,10 +41,11 @@ std::optional<Transaction> ClaimControllerPlanner::plan(const MetadataImage& ima
     cluster.cluster_id = new_cluster_id_;
     cluster.feature_level = kFeatureLevel;
     change.puts.push_back({std::string(metadata_keys::kCluster), encode_cluster(cluster)});
+    change.puts.push_back({std::string(metadata_keys::kProducerIdsAtDeletion), encode_producer_ids(ProducerId(0))});
   }
   MetadataDraft draft(image);
   const bool fits = draft.merge(std::move(change));
-  NARU_ASSERT(fits, "three small keys do not fit into a transaction");
+  NARU_ASSERT(fits, "four small keys do not fit into a transaction");
   Transaction transaction = std::move(draft).finish();
   transaction.compares.push_back({std::string(metadata_keys::kController), 0});
   return with_reserve(std::move(transaction));
@@ -67,8 +68,8 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
       broker_epoch_ = known->epoch;
       return std::nullopt;
     }
-    is_own_predecessor_ =
-        std::ranges::find_first_of(known->directory_ids, registration_.directory_ids) != known->directory_ids.end();
+    is_own_predecessor_ = std::ranges::find_first_of(known->directory_ids, registration_.folders, {}, {},
+                                                     &DataFolder::id) != known->directory_ids.end();
     status_ =
         error(ErrorCode::already_exists,
               "broker {} is registered by another process: choose another node.id, or wait until its session ends",
@@ -77,23 +78,19 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
   }
   MetadataDraft draft(image);
   broker_epoch_ = draft.next_generation();
-  KnownBroker known = known_before(image);
-  const bool settled = known.settled_epoch == known.registered_epoch;
-  const bool clean = registration_.clean_shutdown && (settled || known.registered_clean);
-  known.registered_epoch = broker_epoch_;
-  known.registered_clean = clean;
-  const BrokerMetadata broker{.id = registration_.id,
-                              .incarnation = registration_.incarnation,
-                              .epoch = broker_epoch_,
-                              .rack = registration_.rack,
-                              .listeners = registration_.listeners,
-                              .clean_shutdown = clean,
-                              .directory_ids = registration_.directory_ids};
+  const KnownBroker known = known_now(image.known_broker(registration_.id));
+  BrokerMetadata broker{.id = registration_.id,
+                        .incarnation = registration_.incarnation,
+                        .epoch = broker_epoch_,
+                        .rack = registration_.rack,
+                        .listeners = registration_.listeners,
+                        .clean_shutdown = known.registered_clean};
+  for (const DataFolder& folder : registration_.folders) broker.directory_ids.push_back(folder.id);
   MetadataChange change;
   change.puts.push_back({metadata_keys::broker(broker.id), encode_broker(broker), /*ephemeral=*/true});
   change.puts.push_back({metadata_keys::known_broker(broker.id), encode_known_broker(known)});
   if (!draft.merge(std::move(change))) {
-    status_ = Status(ErrorCode::invalid_argument, "the list of listeners is too long");
+    status_ = Status(ErrorCode::invalid_argument, "the list of listeners, or of logs that cannot be used, is too long");
     return std::nullopt;
   }
   Transaction transaction = std::move(draft).finish();
@@ -101,9 +98,18 @@ std::optional<Transaction> RegisterBrokerPlanner::plan(const MetadataImage& imag
   return with_reserve(std::move(transaction));
 }
 
-KnownBroker RegisterBrokerPlanner::known_before(const MetadataImage& image) const {
-  const auto found = image.known_brokers().find(registration_.id);
-  return found == image.known_brokers().end() ? KnownBroker() : found->second;
+KnownBroker RegisterBrokerPlanner::known_now(KnownBroker known) const {
+  const bool settled = known.settled_epoch == known.registered_epoch;
+  known.registered_clean = registration_.clean_shutdown && (settled || known.registered_clean);
+  known.registered_epoch = broker_epoch_;
+  if (settled) known.rolled_back.clear();
+  for (const DataFolder& folder : registration_.folders) {
+    const bool is_noted = std::ranges::find(known.rolled_back, folder.id) != known.rolled_back.end();
+    if (!is_noted && folder.found_epoch < known.confirmed_epoch(folder.id)) known.rolled_back.push_back(folder.id);
+  }
+  const PartitionIds told = known.offline ? known.offline->partitions : PartitionIds();
+  known.offline = std::make_shared<const OfflineLogs>(OfflineLogs{broker_epoch_, registration_.offline.value_or(told)});
+  return known;
 }
 
 Status RegisterBrokerPlanner::check_cluster(const MetadataImage& image) const {

@@ -37,14 +37,21 @@ class ClaimControllerPlanner final : public Planner {
   Status status_;
 };
 
+struct DataFolder {
+  Uuid id;
+  int64_t found_epoch = -1;  // the newest broker epoch that was written to it; -1: none
+};
+
 struct BrokerRegistration {
   BrokerId id;
   Uuid incarnation;  // chosen anew for every session
   std::optional<std::string> rack;
   std::vector<BrokerListener> listeners;
-  bool clean_shutdown = false;      // the process before left everything in order
-  std::vector<Uuid> directory_ids;  // of the data folders
-  Uuid cluster_id;                  // that the data folders belong to; zero: to none yet
+  bool clean_shutdown = false;  // the process before left everything in order
+  std::vector<DataFolder> folders;
+  Uuid cluster_id;  // that the data folders belong to; zero: to none yet
+  // Of replicas that are here; none: those that were told in the registration before.
+  std::optional<PartitionIds> offline = PartitionIds();
 };
 
 // Registers a broker under an ephemeral key of this store's session. already_exists when another process has the id:
@@ -52,7 +59,8 @@ struct BrokerRegistration {
 // inconsistent_cluster_id when the data folders belong to another cluster.
 //
 // A registration that follows one that was not clean, and that the controller has not acted on, does not count as clean
-// either: what was lost before that one would never be known.
+// either: what was lost before that one would never be known. For the same reason a data folder that was an older copy
+// of itself stays one until the controller has acted.
 class RegisterBrokerPlanner final : public Planner {
  public:
   explicit RegisterBrokerPlanner(BrokerRegistration registration);
@@ -69,7 +77,8 @@ class RegisterBrokerPlanner final : public Planner {
 
  private:
   Status check_cluster(const MetadataImage& image) const;
-  KnownBroker known_before(const MetadataImage& image) const;
+  // What the store says of it from now on.
+  KnownBroker known_now(KnownBroker known) const;
 
   const BrokerRegistration registration_;
   bool is_own_predecessor_ = false;

@@ -100,8 +100,8 @@ Status CreatePartitionsPlanner::plan_topic(const MetadataImage& image, const Met
   added_by_item_ = item.count - present;
   if (validate_only_) return {};
   item.planned_for = topic.id;
-  change.puts.push_back(
-      {metadata_keys::topic(topic.name), encode_topic(topic.id, item.count, topic.created_at_ms, topic.synced_since)});
+  change.puts.push_back({metadata_keys::topic(topic.name), encode_topic(topic.id, item.count, topic.created_at_ms,
+                                                                        topic.synced_since, topic.first_new_producer)});
   change.buckets = add_partitions(draft, topic.id, present, std::move(replicas));
   return {};
 }

@@ -53,6 +53,14 @@ Result<ConfigOverrides> check_configs(const BrokerConfig& config, const Metadata
   return configs;
 }
 
+// Producers that have written to an earlier topic of the same name go on with its sequences, and some clients give up
+// if they are refused. Nobody has written to a topic that was gone before the producer got its id.
+ProducerId first_new_producer(const MetadataImage& image) {
+  const ClusterMetadata& cluster = image.cluster();
+  const bool all_gone = image.deleted_topics().empty() && cluster.producer_ids_at_deletion != kNoProducerId;
+  return all_gone ? cluster.producer_ids_at_deletion : cluster.next_producer_id;
+}
+
 CreateTopicResult existing_topic(const TopicMetadata& topic) {
   return {topic.name, {}, topic.id, topic.partition_count(), topic.replication_factor(), topic.configs};
 }
@@ -118,7 +126,8 @@ Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& i
   result.replication_factor = static_cast<int16_t>(replicas.front().size());
   if (!validate_only_) {
     result.topic_id = topic.id;
-    change.puts.push_back({metadata_keys::topic(topic.name), encode_topic(topic.id, result.partition_count, now_)});
+    change.puts.push_back({metadata_keys::topic(topic.name),
+                           encode_topic(topic.id, result.partition_count, now_, -1, first_new_producer(image))});
     if (!configs.empty()) change.puts.push_back({metadata_keys::topic_configs(topic.name), encode_configs(configs)});
     change.buckets = add_partitions(draft, topic.id, 0, std::move(replicas));
   }

@@ -105,6 +105,8 @@ DeletionConfirmationResult ConfirmDeletionsPlanner::plan_item(const MetadataImag
   const std::string key = metadata_keys::deleted_topic(deleted.id);
   if (deleted.pending_brokers.empty()) {
     change.deletes.push_back(key);
+    change.puts.push_back(
+        {std::string(metadata_keys::kProducerIdsAtDeletion), encode_producer_ids(image.cluster().next_producer_id)});
   } else {
     change.puts.push_back({key, encode_deleted_topic(deleted)});
   }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster_control/allocate_producer_ids.h"
 #include "cluster_control/create_topics.h"
 #include "cluster_control/metadata_bench.h"
 
@@ -96,6 +97,30 @@ TEST_F(DeleteTopics, IsForgottenWhenTheLastBrokerConfirmed) {
   EXPECT_TRUE(bench_.image().deleted_topics().contains(kA));
   confirm(2, {kA});
   EXPECT_TRUE(bench_.image().deleted_topics().empty());
+}
+
+// Producers that wrote to the earlier one go on with its sequences.
+TEST_F(DeleteTopics, ATopicKnowsWhichProducersMayHaveWrittenToAnEarlierOneOfItsName) {
+  const auto allocate = [this] {
+    AllocateProducerIdsPlanner planner;
+    bench_.run(planner);
+  };
+  const auto first_new = [this](std::string name, Uuid id) {
+    CreateTopicsPlanner planner({{{.name = name, .partition_count = 1, .id = id}}, false}, config_, 0);
+    bench_.run(planner);
+    return bench_.image().find_topic(id)->first_new_producer;
+  };
+  const ProducerId unknown = bench_.image().cluster().producer_ids_at_deletion;
+  EXPECT_TRUE(unknown == kNoProducerId || unknown == ProducerId(0));
+  allocate();
+  remove({{.name = "a"}});
+  EXPECT_EQ(first_new("while-others-hold-it", {7, 1}), ProducerId(1000));
+  allocate();
+  for (const int32_t broker : {0, 1, 2}) confirm(broker, {kA});
+  EXPECT_EQ(bench_.image().cluster().producer_ids_at_deletion, ProducerId(2000));
+  allocate();
+  EXPECT_EQ(bench_.image().cluster().producer_ids_at_deletion, ProducerId(2000));
+  EXPECT_EQ(first_new("a", {7, 2}), ProducerId(2000)) << "nobody with a later id has written to the one that is gone";
 }
 
 TEST_F(DeleteTopics, PlanningAgainAfterItHappenedIsSuccess) {

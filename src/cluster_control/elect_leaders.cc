@@ -14,8 +14,9 @@ bool preferred_can_lead(const PartitionState& state, const BrokerStandings& brok
 
 }  // namespace
 
-ElectLeadersPlanner::ElectLeadersPlanner(ElectionType type, std::vector<ElectLeadersItem> items, BrokerReports reports)
-    : PartitionPlanner(std::move(items)), type_(type), reports_(std::move(reports)) {}
+ElectLeadersPlanner::ElectLeadersPlanner(ElectionType type, std::vector<ElectLeadersItem> items,
+                                         StoppingBrokers stopping)
+    : PartitionPlanner(std::move(items)), type_(type), stopping_(std::move(stopping)) {}
 
 ElectLeadersResult ElectLeadersPlanner::plan_item(const MetadataImage&, const PartitionState* before,
                                                   ElectLeadersItem& item, PartitionEdits& edits) {
@@ -62,8 +63,8 @@ Result<PartitionState> ElectLeadersPlanner::elect_uncleanly(const PartitionState
   return with_new_epochs(before, std::move(after));
 }
 
-std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const BrokerReports& reports) {
-  const BrokerStandings brokers = BrokerStandings(image, reports).settled_only();
+std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const StoppingBrokers& stopping) {
+  const BrokerStandings brokers = BrokerStandings(image, stopping).settled_only();
   std::vector<ElectLeadersItem> items;
   for (const TopicMetadataPtr& topic : image.topics()) {
     for (const PartitionStatePtr& state : topic->partitions) {

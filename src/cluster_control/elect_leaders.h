@@ -36,10 +36,10 @@ struct ElectLeadersResult {
 // eligible_leaders_not_available. election_not_needed where the leader is the right one already.
 class ElectLeadersPlanner final : public PartitionPlanner<ElectLeadersItem, ElectLeadersResult> {
  public:
-  ElectLeadersPlanner(ElectionType type, std::vector<ElectLeadersItem> items, BrokerReports reports);
+  ElectLeadersPlanner(ElectionType type, std::vector<ElectLeadersItem> items, StoppingBrokers stopping);
 
  private:
-  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, reports_).settled_only(); }
+  void begin_step(const MetadataImage& image) override { brokers_ = BrokerStandings(image, stopping_).settled_only(); }
   ElectLeadersResult plan_item(const MetadataImage& image, const PartitionState* before, ElectLeadersItem& item,
                                PartitionEdits& edits) override;
   ElectLeadersResult failed_item(const ElectLeadersItem& item, const Status& status) const override;
@@ -47,13 +47,13 @@ class ElectLeadersPlanner final : public PartitionPlanner<ElectLeadersItem, Elec
   Result<PartitionState> elect_uncleanly(const PartitionState& before) const;
 
   const ElectionType type_;
-  const BrokerReports reports_;
+  const StoppingBrokers stopping_;
   BrokerStandings brokers_;
 };
 
 // The partitions of which another replica than the first leads, though that one could: what automatic elections are
 // for.
-std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const BrokerReports& reports);
+std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const StoppingBrokers& stopping);
 // Every partition there is.
 std::vector<ElectLeadersItem> all_partitions(const MetadataImage& image);
 

@@ -16,11 +16,11 @@ constexpr std::array kMemberships{Membership::steady, Membership::stopping, Memb
                                   Membership::empty};
 
 Membership membership_of(const BrokerStanding& broker, const ElectionRules& rules, bool is_only_replica) {
-  if (!broker.registered) return Membership::gone;
   // Nothing tells in which of its folders a replica was: without one of them it may be empty, and others would become
   // so by following it.
   const bool may_be_empty = broker.loss == DataLoss::everything || (broker.loss == DataLoss::some && !is_only_replica);
   if (may_be_empty && !is_planted(Canary::wiped_broker_stays)) return Membership::empty;
+  if (!broker.registered) return Membership::gone;
   if (broker.loss == DataLoss::some) return Membership::doubtful;
   const bool had_loose_rule = !rules.acknowledges_after_sync || broker.known_since < rules.synced_since;
   if (broker.loss == DataLoss::unsynced && had_loose_rule && !is_planted(Canary::unclean_broker_stays)) {

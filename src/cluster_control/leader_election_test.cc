@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster_control/metadata_bench.h"
+#include "foundation/canary_testing.h"
 
 namespace naru {
 namespace {
@@ -26,6 +27,7 @@ PartitionState partition(std::initializer_list<int32_t> replicas, std::initializ
   return state;
 }
 
+const PartitionIds kThisLog{{Uuid(), PartitionIndex(0)}};
 constexpr ElectionRules kSynced{};
 constexpr ElectionRules kLoose{.acknowledges_after_sync = false};
 constexpr ElectionRules kUncleanAllowed{.unclean_leader_election = true};
@@ -38,20 +40,17 @@ class LeaderElectionTest : public testing::Test {
     bench_.lose_broker(BrokerId(id));
     bench_.register_broker(BrokerId(id), clean, std::move(directories));
   }
-  void stopping(int32_t id) { reports_.stopping[BrokerId(id)] = epoch(id); }
+  void stopping(int32_t id) { stopping_[BrokerId(id)] = epoch(id); }
   // Its log of the partition of these tests.
-  void offline(int32_t id) {
-    reports_.offline[BrokerId(id)] =
-        std::make_shared<const OfflineLogs>(OfflineLogs{epoch(id), {{Uuid(), PartitionIndex(0)}}});
-  }
+  void offline(int32_t id) { bench_.tell_offline(BrokerId(id), kThisLog); }
   int64_t epoch(int32_t id) const { return bench_.image().find_broker(BrokerId(id))->epoch; }
 
   SettledPartition settled(const PartitionState& before, const ElectionRules& rules = kSynced) {
-    return settle(before, rules, BrokerStandings(bench_.image(), reports_));
+    return settle(before, rules, BrokerStandings(bench_.image(), stopping_));
   }
 
   MetadataBench bench_{3};
-  BrokerReports reports_;
+  StoppingBrokers stopping_;
 };
 
 // The rule of today says nothing of what was acknowledged in the broker's last life.
@@ -62,6 +61,99 @@ TEST_F(LeaderElectionTest, AnUncleanReturnIsJudgedByTheLoosestRuleOfItsLastLife)
   EXPECT_EQ(settled(before).state.isr, ids({0, 1, 2}));
   EXPECT_EQ(settled(before, {.synced_since = known_since}).state.isr, ids({0, 1, 2})) << "all of its life";
   EXPECT_EQ(settled(before, {.synced_since = known_since + 1}).state.isr, ids({0, 1})) << "a part of it";
+}
+
+// Broker 2 has confirmed its epoch, and comes back with an older one in its data folder.
+class OlderCopyTest : public LeaderElectionTest {
+ protected:
+  void come_back_with(int64_t found_epoch) {
+    bench_.lose_broker(BrokerId(2));
+    bench_.register_with(BrokerId(2), true, {{bench_.directory_of(BrokerId(2)), found_epoch}});
+  }
+  void confirm() { bench_.confirm(BrokerId(2), {bench_.directory_of(BrokerId(2))}); }
+};
+
+TEST_F(OlderCopyTest, OfADataFolderIsOutOfEveryInSyncSetThatHasAnotherMember) {
+  confirm();
+  come_back_with(epoch(2) - 1);
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 2)).state.isr, ids({0, 1}));
+  gone(0);
+  gone(1);
+  const PartitionState waits = settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state;
+  EXPECT_EQ(waits.isr, ids({0, 1})) << "those that are gone have lost nothing";
+  EXPECT_EQ(waits.leader, kNoBroker);
+  const PartitionState last = settled(partition({0, 1, 2}, {2}, 2)).state;
+  EXPECT_TRUE(last.isr_lost_data) << "an operator decides";
+  EXPECT_EQ(last.leader, kNoBroker);
+  const SettledPartition only = settled(partition({2}, {2}, 2));
+  EXPECT_EQ(only.state.leader, BrokerId(2));
+  EXPECT_TRUE(only.possible_loss);
+  const PlantedCanary planted(Canary::older_copy_counts);
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.leader, BrokerId(2));
+}
+
+TEST_F(OlderCopyTest, IsNotSuspectedWhenABrokerCrashedBeforeItsEpochWasDurableOrConfirmed) {
+  confirm();
+  const int64_t confirmed = epoch(2);
+  come_back_with(confirmed);
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1, 2}));
+  come_back_with(confirmed);  // crashed before it was written
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1, 2}));
+  come_back_with(epoch(2));  // crashed before it was confirmed
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1, 2}));
+}
+
+TEST_F(OlderCopyTest, IsRememberedUntilTheControllerHasActed) {
+  confirm();
+  come_back_with(epoch(2) - 1);
+  confirm();  // the new epoch, and then it crashes
+  come_back_with(epoch(2));
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1}));
+  bench_.settle();
+  confirm();
+  come_back_with(epoch(2));
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1, 2}));
+}
+
+TEST_F(OlderCopyTest, OfOneOfSeveralFoldersIsJudgedByItsOwnEpoch) {
+  const Uuid first{7, 1};
+  const Uuid second{7, 2};
+  const auto come_back = [&](int64_t found_first, int64_t found_second) {
+    bench_.lose_broker(BrokerId(2));
+    bench_.register_with(BrokerId(2), true, {{first, found_first}, {second, found_second}});
+  };
+  come_back(-1, -1);
+  bench_.settle();
+  bench_.confirm(BrokerId(2), {first, second});
+  const int64_t both = epoch(2);
+  come_back(both, both);
+  bench_.confirm(BrokerId(2), {first});  // it could not be written into the second one
+  bench_.settle();
+  come_back(epoch(2), both);
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1, 2}));
+  bench_.settle();
+  come_back(both, both);
+  EXPECT_EQ(settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state.isr, ids({0, 1})) << "the first one is older";
+}
+
+// It registers with what it cannot use: nobody elects it, and narrows the in-sync set to it, before it can say so.
+TEST_F(LeaderElectionTest, ALogThatIsOfflineFromTheStartIsNeverElected) {
+  for (const int32_t id : {0, 1, 2}) gone(id);
+  bench_.register_with(BrokerId(2), false, {{bench_.directory_of(BrokerId(2)), 1}}, {}, kThisLog);
+  const PartitionState waits = settled(partition({0, 1, 2}, {0, 1, 2}, 0)).state;
+  EXPECT_EQ(waits.leader, kNoBroker);
+  EXPECT_EQ(waits.isr, ids({0, 1, 2}));
+  const PartitionState only = settled(partition({2}, {2}, 2)).state;
+  EXPECT_EQ(only.leader, BrokerId(2)) << "its error says more than that there is no leader";
+}
+
+// What it has lost is forgotten when the controller has acted, so it must not count as merely gone.
+TEST_F(LeaderElectionTest, ALogThatIsOfflineAfterALossIsNotInSyncAnyMore) {
+  gone(0);
+  gone(2);
+  bench_.register_with(BrokerId(2), false, {{.id = {8, 8}}}, {}, kThisLog);
+  const PartitionState state = settled(partition({0, 2, 1}, {0, 2}, 0)).state;
+  EXPECT_EQ(state.isr, ids({0}));
 }
 
 TEST_F(LeaderElectionTest, NothingChangesWhileEverybodyIsThere) {
@@ -106,8 +198,8 @@ TEST_F(LeaderElectionTest, WhereOnlyAnOfflineLogIsInSyncNobodyLeadsUntilItsBroke
   const PartitionState state = settled(partition({0, 1, 2}, {0}, 0)).state;
   EXPECT_EQ(state.leader, kNoBroker);
   EXPECT_EQ(state.isr, ids({0}));
-  EXPECT_EQ(unclean_leader(state, BrokerStandings(bench_.image(), reports_)), BrokerId(1));
-  EXPECT_EQ(electable_leader(state, BrokerStandings(bench_.image(), reports_)), kNoBroker);
+  EXPECT_EQ(unclean_leader(state, BrokerStandings(bench_.image(), stopping_)), BrokerId(1));
+  EXPECT_EQ(electable_leader(state, BrokerStandings(bench_.image(), stopping_)), kNoBroker);
   returned(0, true, bench_.directories(BrokerId(0)));  // what it said was of an earlier life
   EXPECT_EQ(settled(state).state.leader, BrokerId(0));
 }

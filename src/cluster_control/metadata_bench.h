@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster_control/confirm_folders.h"
 #include "cluster_control/controller_start.h"
 #include "cluster_control/metadata_image_builder.h"
 #include "cluster_control/metadata_keys.h"
+#include "cluster_control/offline_logs.h"
 #include "cluster_control/planner.h"
 #include "cluster_control/settle_partitions.h"
 #include "coordination_store/store_state.h"
@@ -32,14 +34,33 @@ class MetadataBench {
     settle();
   }
 
-  void register_broker(BrokerId id, bool clean, std::vector<Uuid> directories,
+  void register_broker(BrokerId id, bool clean, const std::vector<Uuid>& directories,
                        const std::optional<std::string>& rack = {}) {
+    std::vector<DataFolder> folders;
+    for (const Uuid& directory : directories) folders.push_back({directory, image_->known_broker(id).registered_epoch});
+    register_with(id, clean, std::move(folders), rack);
+  }
+  void register_with(BrokerId id, bool clean, std::vector<DataFolder> folders,
+                     const std::optional<std::string>& rack = {}, PartitionIds offline = {}) {
     RegisterBrokerPlanner planner({.id = id,
                                    .incarnation = {2, next_incarnation_++},
                                    .rack = rack,
                                    .listeners = {{"PLAINTEXT", "host", 9092, 0}},
                                    .clean_shutdown = clean,
-                                   .directory_ids = std::move(directories)});
+                                   .folders = std::move(folders),
+                                   .offline = std::move(offline)});
+    run(planner);
+    EXPECT_TRUE(planner.status().ok()) << planner.status().to_string();
+  }
+  // The epoch of its registration is durable in these folders.
+  void confirm(BrokerId id, std::vector<Uuid> directories) {
+    ConfirmFoldersPlanner planner({id, image_->find_broker(id)->epoch, std::move(directories)});
+    run(planner);
+    EXPECT_TRUE(planner.status().ok()) << planner.status().to_string();
+  }
+  // These are all of its logs that it cannot use.
+  void tell_offline(BrokerId id, PartitionIds logs) {
+    NoteOfflineLogsPlanner planner(id, {image_->find_broker(id)->epoch, std::move(logs)});
     run(planner);
     EXPECT_TRUE(planner.status().ok()) << planner.status().to_string();
   }

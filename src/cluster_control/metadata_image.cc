@@ -30,8 +30,8 @@ int16_t TopicMetadata::replication_factor() const {
 
 bool TopicMetadata::operator==(const TopicMetadata& other) const {
   return id == other.id && name == other.name && created_at_ms == other.created_at_ms &&
-         synced_since == other.synced_since && configs == other.configs &&
-         std::ranges::equal(partitions, other.partitions, same_partition);
+         synced_since == other.synced_since && first_new_producer == other.first_new_producer &&
+         configs == other.configs && std::ranges::equal(partitions, other.partitions, same_partition);
 }
 
 const TopicMetadata* MetadataImage::find_topic_like(std::string_view name) const {
@@ -56,6 +56,28 @@ const TopicMetadata* MetadataImage::find_topic(const Uuid& id) const {
 const BrokerMetadata* MetadataImage::find_broker(BrokerId id) const {
   const auto found = brokers_.find(id);
   return found == brokers_.end() ? nullptr : &found->second;
+}
+
+int64_t KnownBroker::confirmed_epoch(const Uuid& directory_id) const {
+  const auto found = std::ranges::find(confirmed, directory_id, &ConfirmedEpoch::directory_id);
+  return found == confirmed.end() ? -1 : found->epoch;
+}
+
+std::shared_ptr<const OfflineLogs> KnownBroker::offline_in(int64_t broker_epoch) const {
+  return offline && offline->broker_epoch == broker_epoch ? offline : nullptr;
+}
+
+bool KnownBroker::operator==(const KnownBroker& other) const {
+  const bool same_offline =
+      offline == other.offline || (offline != nullptr && other.offline != nullptr && *offline == *other.offline);
+  return settled_epoch == other.settled_epoch && directory_ids == other.directory_ids &&
+         registered_epoch == other.registered_epoch && registered_clean == other.registered_clean &&
+         confirmed == other.confirmed && rolled_back == other.rolled_back && same_offline;
+}
+
+KnownBroker MetadataImage::known_broker(BrokerId id) const {
+  const auto known = known_brokers_.find(id);
+  return known == known_brokers_.end() ? KnownBroker() : known->second;
 }
 
 bool MetadataImage::is_settled(BrokerId id) const {

@@ -9,9 +9,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "configuration/config_values.h"
@@ -44,7 +46,9 @@ struct TopicMetadata {
   Uuid id;
   std::string name;
   WallTimeMs created_at_ms = 0;
-  int64_t synced_since = -1;                  // the generation in which flush.messages became 1; -1: was never set so
+  int64_t synced_since = -1;  // the generation in which flush.messages became 1; -1: was never set so
+  // Lower ids may have written to an earlier topic of this name, and go on with its sequences. kNoProducerId: any may.
+  ProducerId first_new_producer = kNoProducerId;
   std::vector<PartitionStatePtr> partitions;  // by index, without gaps
   ConfigOverrides configs;
 
@@ -79,14 +83,39 @@ struct BrokerMetadata {
   bool operator==(const BrokerMetadata&) const = default;
 };
 
+using PartitionIds = std::set<std::pair<Uuid, PartitionIndex>>;
+// Partitions whose logs a broker cannot use, as it said in that epoch.
+struct OfflineLogs {
+  int64_t broker_epoch = -1;
+  PartitionIds partitions;
+
+  bool operator==(const OfflineLogs&) const = default;
+};
+
+// A broker epoch that is durable in a data folder.
+struct ConfirmedEpoch {
+  Uuid directory_id;
+  int64_t epoch = -1;
+
+  bool operator==(const ConfirmedEpoch&) const = default;
+};
+
 // What is remembered of a broker, so that its next registration can be compared with it.
 struct KnownBroker {
-  int64_t settled_epoch = -1;       // of the last registration that the controller has acted on; -1: of none
-  std::vector<Uuid> directory_ids;  // of that one
-  int64_t registered_epoch = -1;    // of the last one
-  bool registered_clean = true;     // whether that one was clean
+  int64_t settled_epoch = -1;                  // of the last registration that the controller has acted on; -1: of none
+  std::vector<Uuid> directory_ids;             // of that one
+  int64_t registered_epoch = -1;               // of the last one
+  bool registered_clean = true;                // whether that one was clean
+  std::vector<ConfirmedEpoch> confirmed;       // at most one for each data folder
+  std::vector<Uuid> rolled_back;               // folders that were older copies, in registrations that are not settled
+  std::shared_ptr<const OfflineLogs> offline;  // null: it never told any; shared by images, and never changed
 
-  bool operator==(const KnownBroker&) const = default;
+  // -1: none.
+  int64_t confirmed_epoch(const Uuid& directory_id) const;
+  // The logs that it cannot use in this epoch; null: it told none.
+  std::shared_ptr<const OfflineLogs> offline_in(int64_t broker_epoch) const;
+
+  bool operator==(const KnownBroker& other) const;
 };
 
 // A recorded deletion: the only reason for which a broker removes a topic's folders.
@@ -107,7 +136,9 @@ struct ClusterMetadata {
   Uuid controller_incarnation;  // of the controller's process
   int64_t generation = 0;       // counts the transactions
   ProducerId next_producer_id;  // all below have been given to brokers
-  int64_t synced_since = -1;    // as of a topic, for those that go by the default
+  // The same when the last deleted topic was gone from all brokers; kNoProducerId: not known.
+  ProducerId producer_ids_at_deletion = kNoProducerId;
+  int64_t synced_since = -1;  // as of a topic, for those that go by the default
 
   bool operator==(const ClusterMetadata&) const = default;
 };
@@ -132,6 +163,8 @@ class MetadataImage {
   const BrokerMetadata* find_broker(BrokerId id) const;
   const std::map<BrokerId, BrokerMetadata>& brokers() const { return brokers_; }
   const std::map<BrokerId, KnownBroker>& known_brokers() const { return known_brokers_; }
+  // With nothing in it when there is none.
+  KnownBroker known_broker(BrokerId id) const;
   // Registered, and the controller has acted on this registration: what the broker may have lost is known.
   bool is_settled(BrokerId id) const;
   const std::map<Uuid, DeletedTopic>& deleted_topics() const { return deleted_topics_; }

@@ -85,7 +85,8 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
   if (key == kCluster) return put_cluster(value);
   if (key == kControllerEpoch) return put_controller_epoch(value, version);
   if (key == kGeneration) return put_generation(value, version);
-  if (key == kProducerIds) return put_producer_ids(value);
+  if (key == kProducerIds) return put_producer_ids(value, next_->cluster_.next_producer_id);
+  if (key == kProducerIdsAtDeletion) return put_producer_ids(value, next_->cluster_.producer_ids_at_deletion);
   if (key == kSyncedSince) return put_synced_since(value);
   if (const auto name = name_under(kTopics, key)) return put_topic(*name, value);
   if (const auto id = name_under(kBrokers, key)) return put_broker(*id, value);
@@ -154,12 +155,12 @@ Status MetadataImageBuilder::put_generation(BytesView value, KeyVersion version)
   return {};
 }
 
-Status MetadataImageBuilder::put_producer_ids(BytesView value) {
+Status MetadataImageBuilder::put_producer_ids(BytesView value, ProducerId& next) {
   NARU_TRY_ASSIGN(const auto stored, kafka::decode_stored_value<internal::ProducerIdsValue>(value));
   if (stored.next_producer_id < ProducerId(0)) {
     return error(ErrorCode::corrupt_data, "producer id {}", stored.next_producer_id);
   }
-  next_->cluster_.next_producer_id = stored.next_producer_id;
+  next = stored.next_producer_id;
   return {};
 }
 
@@ -178,7 +179,8 @@ Status MetadataImageBuilder::put_topic(std::string_view name, BytesView value) {
   TopicMetadata identity{.id = stored.topic_id,
                          .name = std::string(name),
                          .created_at_ms = stored.created_at_ms,
-                         .synced_since = stored.synced_since};
+                         .synced_since = stored.synced_since,
+                         .first_new_producer = stored.first_new_producer_id};
   identity.partitions.resize(static_cast<size_t>(stored.partition_count));
   TopicChange& change = topic_changes_[std::string(name)];
   change.removed = false;
@@ -208,9 +210,22 @@ Status MetadataImageBuilder::put_known_broker(std::string_view id, BytesView val
   const auto number = parse_number(id);
   if (!number) return not_a_number(id);
   NARU_TRY_ASSIGN(auto stored, kafka::decode_stored_value<internal::KnownBrokerValue>(value));
-  next_->known_brokers_.insert_or_assign(
-      BrokerId(*number), KnownBroker{stored.settled_epoch, std::move(stored.directory_ids), stored.registered_epoch,
-                                     stored.registered_clean});
+  KnownBroker known{.settled_epoch = stored.settled_epoch,
+                    .directory_ids = std::move(stored.directory_ids),
+                    .registered_epoch = stored.registered_epoch,
+                    .registered_clean = stored.registered_clean,
+                    .rolled_back = std::move(stored.rolled_back_ids)};
+  for (const auto& confirmed : stored.confirmed_epochs) {
+    known.confirmed.push_back({confirmed.directory_id, confirmed.broker_epoch});
+  }
+  if (stored.offline_since >= 0) {
+    OfflineLogs offline{.broker_epoch = stored.offline_since};
+    for (const auto& topic : stored.offline_logs) {
+      for (const PartitionIndex index : topic.partitions) offline.partitions.emplace(topic.topic_id, index);
+    }
+    known.offline = std::make_shared<const OfflineLogs>(std::move(offline));
+  }
+  next_->known_brokers_.insert_or_assign(BrokerId(*number), std::move(known));
   return {};
 }
 

@@ -43,7 +43,7 @@ class MetadataImageBuilder {
   Status put_cluster(BytesView value);
   Status put_controller_epoch(BytesView value, KeyVersion version);
   Status put_generation(BytesView value, KeyVersion version);
-  Status put_producer_ids(BytesView value);
+  static Status put_producer_ids(BytesView value, ProducerId& next);
   Status put_synced_since(BytesView value);
   Status put_topic(std::string_view name, BytesView value);
   Status put_broker(std::string_view id, BytesView value);

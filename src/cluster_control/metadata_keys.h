@@ -16,6 +16,7 @@ inline constexpr std::string_view kController = "controller";
 inline constexpr std::string_view kControllerEpoch = "controller_epoch";
 inline constexpr std::string_view kGeneration = "generation";
 inline constexpr std::string_view kProducerIds = "producer_ids";
+inline constexpr std::string_view kProducerIdsAtDeletion = "producer_ids_at_deletion";
 inline constexpr std::string_view kSyncedSince = "synced_since";
 inline constexpr std::string_view kTopics = "topics/";
 inline constexpr std::string_view kTopicConfigs = "topic_configs/";

@@ -43,8 +43,11 @@ class MetadataPublisher {
   Task<void> take_effect();
   Task<void> publish(MetadataImagePtr image);
 
-  // After the last show(): what the lanes have begun is ended.
-  Task<void> stop() { return background_.join(); }
+  // Those with lanes follow the newest image once more: what they could not do may be possible now. Does not wait.
+  Task<void> follow_again();
+
+  // Images that are shown afterwards are ignored; nobody follows any more when it returns.
+  Task<void> stop();
 
  private:
   struct Lane {
@@ -57,11 +60,13 @@ class MetadataPublisher {
   };
 
   Task<void> bring_forward(Lane& lane);
+  void bring_all_forward();
 
   SharedCell<const MetadataImage> current_{std::make_shared<const MetadataImage>()};
   std::vector<Subscriber> prompt_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  Turnstile turns_{0};  // of show()
+  Turnstile turns_{0};                // of show()
+  std::atomic<bool> stopped_{false};  // set by whoever has the turn
   TaskGroup background_;
 };
 

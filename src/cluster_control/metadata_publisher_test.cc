@@ -19,8 +19,12 @@ class MetadataPublisherTest : public testing::Test {
   }
   ~MetadataPublisherTest() override {
     disk_->wake();
-    tasks_.spawn(publisher_.stop());
+    if (!stopped_) tasks_.spawn(stop_once());
     EXPECT_EQ(tasks_.running(), 0u);
+  }
+  Task<void> stop_once() {
+    stopped_ = true;
+    return publisher_.stop();
   }
 
   Task<void> be_told(MetadataImagePtr image) {
@@ -55,6 +59,7 @@ class MetadataPublisherTest : public testing::Test {
   const BrokerConfig config_ = *make_broker_config({});
   MetadataBench bench_{1};
   uint64_t next_ = 1;
+  bool stopped_ = false;
   std::shared_ptr<Wakeup> disk_ = std::make_shared<Wakeup>();
   std::vector<int64_t> told_, followed_, followed_slowly_;
   MetadataPublisher publisher_;
@@ -107,6 +112,37 @@ TEST_F(MetadataPublisherTest, AnImageOfAnEarlierControllerComesTooLate) {
   EXPECT_TRUE(done(publisher_.publish(old)));
   EXPECT_EQ(told_.size(), 1u);
   EXPECT_EQ(followed_.size(), 1u);
+}
+
+TEST_F(MetadataPublisherTest, WhatCouldNotBeDoneIsTriedAgainWithTheSameImage) {
+  disk_->wake();
+  const int64_t first = next_image();
+  EXPECT_TRUE(done(publisher_.publish(image())));
+  disk_ = std::make_shared<Wakeup>();
+  EXPECT_TRUE(done(publisher_.follow_again())) << "nobody waits for it";
+  EXPECT_EQ(followed_, (std::vector{first, first}));
+  EXPECT_EQ(followed_slowly_, std::vector{first});
+  disk_->wake();
+  EXPECT_EQ(followed_slowly_, (std::vector{first, first}));
+  EXPECT_EQ(told_, std::vector{first}) << "roles are the same";
+}
+
+TEST_F(MetadataPublisherTest, NobodyFollowsWhenItHasStopped) {
+  const int64_t first = next_image();
+  EXPECT_TRUE(done(publisher_.show(image())));
+  // One that promises its change waits for the first lane, and would follow in the second after that.
+  EXPECT_FALSE(done(publisher_.take_effect()));
+  next_image();
+  EXPECT_TRUE(done(publisher_.show(image())));
+  EXPECT_FALSE(done(stop_once())) << "somebody follows";
+  disk_->wake();
+  EXPECT_EQ(tasks_.running(), 0u);
+  EXPECT_EQ(followed_slowly_, std::vector{first});
+  next_image();
+  EXPECT_TRUE(done(publisher_.publish(image())));
+  EXPECT_TRUE(done(publisher_.follow_again()));
+  EXPECT_EQ(told_.size(), 2u);
+  EXPECT_EQ(followed_slowly_, std::vector{first});
 }
 
 }  // namespace

@@ -9,16 +9,31 @@
 namespace naru {
 namespace {
 constexpr size_t kMaxRegistrationsPerStep = 64;
+constexpr size_t kMaxBytesPerStep = 400'000;  // of them: lists of offline logs may be long
+
+// What is known of a broker when the controller has acted on its registration.
+KnownBroker settled_broker(const BrokerMetadata& broker, KnownBroker known) {
+  known.settled_epoch = broker.epoch;
+  known.directory_ids = broker.directory_ids;
+  known.registered_epoch = broker.epoch;
+  known.registered_clean = broker.clean_shutdown;
+  known.rolled_back.clear();
+  std::erase_if(known.confirmed, [&broker](const ConfirmedEpoch& confirmed) {
+    return std::ranges::find(broker.directory_ids, confirmed.directory_id) == broker.directory_ids.end();
+  });
+  return known;
 }
 
-SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, BrokerReports reports)
-    : config_(config), reports_(std::move(reports)) {}
+}  // namespace
+
+SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping)
+    : config_(config), stopping_(std::move(stopping)) {}
 
 void SettlePartitionsPlanner::begin_step(const MetadataImage& image) {
   if (!std::exchange(began_, true)) {
     for (const auto& [id, broker] : image.brokers()) first_seen_.emplace(id, broker.epoch);
   }
-  brokers_ = BrokerStandings(image, reports_);
+  brokers_ = BrokerStandings(image, stopping_);
   rules_ = std::make_unique<ElectionRulesOfTopics>(config_, image);
   step_ = {};
 }
@@ -50,14 +65,15 @@ void SettlePartitionsPlanner::changed(const MetadataImage&, const PartitionState
 }
 
 bool SettlePartitionsPlanner::last_change(const MetadataImage& image, MetadataChange& change) {
+  size_t bytes = 0;
   for (const auto& [id, broker] : image.brokers()) {
     const auto seen = first_seen_.find(id);
     const bool acted_on = seen != first_seen_.end() && seen->second == broker.epoch;
     if (!acted_on || image.is_settled(id)) continue;
-    if (change.puts.size() == kMaxRegistrationsPerStep) return false;
-    change.puts.push_back(
-        {metadata_keys::known_broker(id),
-         encode_known_broker({broker.epoch, broker.directory_ids, broker.epoch, broker.clean_shutdown})});
+    if (change.puts.size() == kMaxRegistrationsPerStep || bytes > kMaxBytesPerStep) return false;
+    Bytes known = encode_known_broker(settled_broker(broker, image.known_broker(id)));
+    bytes += known.size();
+    change.puts.push_back({metadata_keys::known_broker(id), std::move(known)});
   }
   return true;
 }

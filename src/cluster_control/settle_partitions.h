@@ -29,7 +29,7 @@ class SettlePartitionsPlanner final : public PartitionSweep {
   };
 
   // `config` outlives the planner.
-  SettlePartitionsPlanner(const BrokerConfig& config, BrokerReports reports);
+  SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping);
 
   const Tally& tally() const { return tally_; }
   // The brokers that were there when it began, with the epochs in which they were: what all partitions are in line
@@ -45,7 +45,7 @@ class SettlePartitionsPlanner final : public PartitionSweep {
   bool concerns(const PartitionState& state) const;
 
   const BrokerConfig& config_;
-  const BrokerReports reports_;
+  const StoppingBrokers stopping_;
   bool began_ = false;
   std::map<BrokerId, int64_t> first_seen_;
   BrokerStandings brokers_;

@@ -63,12 +63,14 @@ Bytes encode_synced_since(int64_t generation) {
   return encode_stored_value(value);
 }
 
-Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms, int64_t synced_since) {
+Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms, int64_t synced_since,
+                   ProducerId first_new_producer) {
   internal::TopicValue value;
   value.topic_id = id;
   value.partition_count = partition_count;
   value.created_at_ms = created_at_ms;
   value.synced_since = synced_since;
+  value.first_new_producer_id = first_new_producer;
   return encode_stored_value(value);
 }
 
@@ -115,6 +117,18 @@ Bytes encode_known_broker(const KnownBroker& known) {
   value.directory_ids = known.directory_ids;
   value.registered_epoch = known.registered_epoch;
   value.registered_clean = known.registered_clean;
+  for (const ConfirmedEpoch& confirmed : known.confirmed) {
+    value.confirmed_epochs.push_back({confirmed.directory_id, confirmed.epoch});
+  }
+  value.rolled_back_ids = known.rolled_back;
+  if (known.offline == nullptr) return encode_stored_value(value);
+  value.offline_since = known.offline->broker_epoch;
+  for (const auto& [topic_id, index] : known.offline->partitions) {
+    if (value.offline_logs.empty() || value.offline_logs.back().topic_id != topic_id) {
+      value.offline_logs.push_back({.topic_id = topic_id});
+    }
+    value.offline_logs.back().partitions.push_back(index);
+  }
   return encode_stored_value(value);
 }
 

@@ -19,7 +19,8 @@ Bytes encode_controller_epoch(const ClusterMetadata& cluster);
 Bytes encode_generation(int64_t generation);
 Bytes encode_producer_ids(ProducerId next);
 Bytes encode_synced_since(int64_t generation);
-Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms, int64_t synced_since = -1);
+Bytes encode_topic(const Uuid& id, int32_t partition_count, WallTimeMs created_at_ms, int64_t synced_since = -1,
+                   ProducerId first_new_producer = kNoProducerId);
 Bytes encode_configs(const ConfigOverrides& configs);
 Bytes encode_bucket(const PartitionBucket& bucket);
 Bytes encode_broker(const BrokerMetadata& broker);

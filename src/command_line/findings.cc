@@ -18,13 +18,6 @@ constexpr int64_t kClockDifferenceMaxMs = 1000;
 constexpr uint64_t kFreePercentWanted = 10;
 constexpr uint64_t kFreeBytesNeeded = 1ull << 30;
 
-bool is_loopback(const Endpoint& address) {
-  return address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
-}
-bool is_everywhere(const Endpoint& address) {
-  return address.host == "0.0.0.0" || address.host == "::";
-}
-
 Finding judge_open_files(const SystemFacts& facts) {
   // A broker takes as many as it may have.
   const uint64_t limit = std::max(*facts.open_files, facts.open_files_max.value_or(0));
@@ -65,10 +58,10 @@ Finding judge_advertised(const client::BrokerInfo& broker, const Status& asked, 
   const std::string advertise =
       "start the broker with an address that its clients can use: --advertise HOST:PORT "
       "(advertised.listeners)";
-  if (is_everywhere(broker.address))
+  if (broker.address.is_everywhere())
     return {Verdict::fail, check, "advertises an address that means nowhere", advertise};
   if (!asked.ok()) return {Verdict::fail, check, asked.message(), advertise};
-  if (is_loopback(broker.address) && std::ranges::none_of(given, is_loopback)) {
+  if (broker.address.is_loopback() && std::ranges::none_of(given, &Endpoint::is_loopback)) {
     return {Verdict::fail, check, "advertises itself as this machine, which is another one for every other client",
             advertise};
   }

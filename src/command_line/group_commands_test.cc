@@ -347,7 +347,7 @@ TEST_F(GroupCommandsTest, WhyNamesTheMemberThatKeepsWhatAnotherIsToHave) {
   heartbeat(first);
   heartbeat(second);
   const std::string unaware = why();
-  EXPECT_TRUE(unaware.starts_with("group g has been rebalancing for 0.0 s (since ")) << unaware;
+  EXPECT_TRUE(unaware.starts_with("group g has been rebalancing for 0.")) << unaware;
   EXPECT_NE(unaware.find("), waiting for member first (client app, host "), std::string::npos) << unaware;
   EXPECT_NE(unaware.find(") to give up orders "), std::string::npos) << unaware;
   EXPECT_NE(unaware.find("\n  second (client app, host "), std::string::npos) << unaware;

@@ -40,12 +40,14 @@ void FolderJournals::replayed(const LogId& log) {
 
 void FolderJournals::begin(const std::set<LogId>& present) {
   for (size_t i = 0; i < journals_.size(); ++i) {
-    std::map<LogId, JournaledBatches> left;
+    bool all_recovered = false;
     {
       const std::scoped_lock lock(mutex_);
-      left = std::exchange(unreplayed_[i], {});
+      // Those that could not be opened are kept: they may be opened later.
+      std::erase_if(unreplayed_[i], [&](const auto& log) { return !present.contains(log.first); });
+      all_recovered = unreplayed_[i].empty();
     }
-    journals_[i]->begin(std::ranges::none_of(left, [&](const auto& log) { return present.contains(log.first); }));
+    journals_[i]->begin(all_recovered);
   }
 }
 

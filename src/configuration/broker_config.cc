@@ -130,6 +130,7 @@ void fill_identity_and_topics(BrokerConfig& config) {
   }
   config.coordination_session_timeout = Milliseconds(values.int32("naru.coordination.session.timeout.ms"));
   config.coordination_start_timeout = Milliseconds(values.int32("naru.coordination.start.timeout.ms"));
+  config.shutdown_timeout = Milliseconds(values.int32("naru.shutdown.timeout.ms"));
   config.num_partitions = values.int32("num.partitions");
   config.default_replication_factor = values.optional_int32("default.replication.factor");
   config.auto_create_topics_enable = values.boolean("auto.create.topics.enable");

@@ -68,6 +68,7 @@ struct BrokerConfig {
   CoordinationAddress coordination;
   Milliseconds coordination_session_timeout{};
   Milliseconds coordination_start_timeout{};
+  Milliseconds shutdown_timeout{};
 
   std::vector<ListenerConfig> listeners;  // at least one
   std::optional<Endpoint> admin_listener;

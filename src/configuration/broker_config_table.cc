@@ -63,14 +63,27 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "naru.coordination.start.timeout.ms",
      .type = int32,
      .default_text = "60000",
-     .help = "How long a broker that starts waits for a coordination service that it cannot reach, before it gives up.",
+     .help = "How long a broker that starts waits for a coordination service that it cannot reach, before it gives up. "
+             "There is one attempt of a second in any case.",
      .minimum = 0,
+     .maximum = 86'400'000},
+    {.name = "naru.shutdown.timeout.ms",
+     .type = int32,
+     .default_text = "120000",
+     .help =
+         "How long a broker that stops may take. Clients, other brokers and the coordination service hold it up for "
+         "less than a minute; closing many logs on a slow disk takes longer. When the time is over the process ends "
+         "without the mark of a clean shutdown, and the next start recovers the logs.",
+     .minimum = 1000,
      .maximum = 86'400'000},
 
     {.name = "listeners",
      .type = list,
-     .default_text = "PLAINTEXT://:9092",
-     .help = "Where clients connect: NAME://HOST:PORT, or HOST:PORT. No host: all interfaces. Port 0: any free port."},
+     .default_text = "PLAINTEXT://127.0.0.1:9092",
+     .help =
+         "Where clients connect: NAME://HOST:PORT, or HOST:PORT. No host: all interfaces. Port 0: any free port. The "
+         "default is reached from this machine only: whoever reaches a listener may read, write and delete "
+         "everything."},
     {.name = "advertised.listeners",
      .type = list,
      .default_text = std::nullopt,
@@ -212,8 +225,9 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "naru.memory.budget.bytes",
      .type = int64,
      .default_text = "536870912",
-     .help = "Memory for request bodies, parked fetches, decompression, producer state, sessions and unread answers "
-             "together. When it is used up, reading from clients pauses.",
+     .help = "Memory for requests and what they decode to, parked fetches, decompression, producer state, sessions, "
+             "unread answers, members of groups and transactions together. When it is used up, reading from clients "
+             "pauses.",
      .minimum = 1 << 20},
     {.name = "naru.max.decompressed.bytes",
      .type = int64,

@@ -17,7 +17,7 @@ TEST(BrokerConfig, NeedsNoConfigurationAtAll) {
   ASSERT_TRUE(config) << config.error().to_string();
   EXPECT_EQ(config->node_id, BrokerId(1));
   EXPECT_EQ(config->log_dirs, std::vector<std::string>{"./data"});
-  EXPECT_EQ(config->listeners, (std::vector<ListenerConfig>{{"PLAINTEXT", {"0.0.0.0", 9092}, std::nullopt, {}}}));
+  EXPECT_EQ(config->listeners, (std::vector<ListenerConfig>{{"PLAINTEXT", {"127.0.0.1", 9092}, std::nullopt, {}}}));
   EXPECT_EQ(config->admin_listener, (Endpoint{"127.0.0.1", 9192}));
   EXPECT_EQ(config->num_partitions, 4);
   EXPECT_EQ(config->default_replication_factor, std::nullopt);

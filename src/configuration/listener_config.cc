@@ -108,7 +108,7 @@ Status advertise(std::vector<ListenerConfig>& listeners, const NamedEndpoint& ad
                  advertised.name);
   }
   const Endpoint& address = advertised.endpoint;
-  if (address.host == "0.0.0.0" || address.host == "::" || address.port == 0) {
+  if (address.is_everywhere() || address.port == 0) {
     return error(ErrorCode::invalid_argument,
                  "{} in advertised.listeners is not an address that a client can connect to; name a host and a port",
                  address.to_string());
@@ -138,6 +138,27 @@ Result<std::vector<ListenerConfig>> parse_listeners(std::string_view listeners, 
   NARU_TRY_ASSIGN(const auto told, parse_all(advertised));
   for (const NamedEndpoint& endpoint : told) NARU_TRY(advertise(result, endpoint));
   return result;
+}
+
+std::vector<std::string> listener_warnings(const std::vector<ListenerConfig>& listeners) {
+  std::vector<std::string> sentences;
+  for (const ListenerConfig& listener : listeners) {
+    if (!listener.bind.is_loopback()) {
+      sentences.push_back(fmt::format(
+          "listener {} accepts connections from other machines at {} WITHOUT AUTHENTICATION OR ENCRYPTION: everyone "
+          "who "
+          "can reach it may read, write and delete all data. Restrict it with a firewall or a private network, or set "
+          "listeners to a loopback address",
+          listener.name, listener.bind.to_string()));
+    } else if (listener.advertised && !listener.advertised->is_loopback()) {
+      sentences.push_back(
+          fmt::format("listener {} sends clients to {} but accepts connections at {} only: unless something forwards "
+                      "them, clients on other machines cannot connect; set listeners, for instance to {}://:{}",
+                      listener.name, listener.advertised->to_string(), listener.bind.to_string(), listener.name,
+                      listener.bind.port));
+    }
+  }
+  return sentences;
 }
 
 }  // namespace naru

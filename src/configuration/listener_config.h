@@ -29,4 +29,8 @@ struct ListenerConfig {
 Result<std::vector<ListenerConfig>> parse_listeners(std::string_view listeners, std::string_view advertised,
                                                     std::string_view protocol_map);
 
+// Sentences about listeners that strangers may reach, and about those that clients are sent to and cannot reach; the
+// broker logs them when it starts.
+std::vector<std::string> listener_warnings(const std::vector<ListenerConfig>& listeners);
+
 }  // namespace naru

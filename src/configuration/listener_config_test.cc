@@ -48,5 +48,24 @@ TEST(Listeners, RefuseWithASentenceThatSaysWhatToChange) {
   EXPECT_EQ(listener_refusal(many), "there are 41 listeners, more than 32");
 }
 
+TEST(ListenerWarnings, NameListenersThatStrangersMayReach) {
+  const auto warnings = [](std::string_view listeners, std::string_view advertised = "") {
+    return listener_warnings(*parse_listeners(listeners, advertised, "INSIDE:PLAINTEXT"));
+  };
+  EXPECT_TRUE(warnings("127.0.0.1:9092").empty());
+  EXPECT_TRUE(warnings("localhost:9092,INSIDE://[::1]:9093", "localhost:9092").empty());
+  for (const char* open : {":9092", "0.0.0.0:9092", "[::]:9092", "10.0.0.1:9092", "broker-1:9092"}) {
+    const auto found = warnings(std::string("INSIDE://127.0.0.1:9093,PLAINTEXT://") + open);
+    ASSERT_EQ(found.size(), 1U) << open;
+    EXPECT_TRUE(found[0].starts_with("listener PLAINTEXT accepts connections from other machines")) << found[0];
+  }
+}
+
+TEST(ListenerWarnings, NameListenersThatClientsAreSentToInVain) {
+  const auto found = listener_warnings(*parse_listeners("127.0.0.1:9092", "broker-1:9092", ""));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].starts_with("listener PLAINTEXT sends clients to broker-1:9092")) << found[0];
+}
+
 }  // namespace
 }  // namespace naru

@@ -17,8 +17,8 @@
 
 namespace naru {
 
-GroupCoordinator::GroupCoordinator(GroupSettings settings)
-    : settings_(std::move(settings)), consumer_(settings_.consumer) {}
+GroupCoordinator::GroupCoordinator(GroupSettings settings, MemoryBudget* memory)
+    : settings_(std::move(settings)), memory_(memory), consumer_(settings_.consumer, memory) {}
 
 void GroupCoordinator::set_settings(GroupSettings settings) {
   settings_ = std::move(settings);
@@ -40,12 +40,19 @@ void GroupCoordinator::loaded(const CoordinatorTime& time) {
   CoordinatorOutcome outcome;
   GroupStep step = begin_step(time, outcome);
   for (const auto& [id, stored] : store_.all().groups) {
-    ClassicGroup& group = classic_.emplace(id, ClassicGroup(id, stored)).first->second;
+    ClassicGroup& group = place(ClassicGroup(id, stored));
     for (auto& [member_id, member] : group.members()) renew_session(group, member, step);
   }
   consumer_.loaded(time);
   producers_.loaded(time.now);
   NARU_ASSERT(outcome.records.empty() && outcome.replies.empty(), "loading decides nothing");
+}
+
+ClassicGroup& GroupCoordinator::place(ClassicGroup group) {
+  const std::string id = group.id();
+  ClassicGroup& placed = classic_.emplace(id, std::move(group)).first->second;
+  placed.pay_from(memory_);
+  return placed;
 }
 
 void GroupCoordinator::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
@@ -120,7 +127,7 @@ void GroupCoordinator::join(JoinGroup request, Reply<JoinAnswer> reply, const Co
   ClassicGroup* group = find_classic(request.group_id);
   if (group == nullptr) {
     if (!request.member_id.empty()) return refuse(ErrorCode::unknown_member_id);
-    group = &classic_.emplace(request.group_id, ClassicGroup(request.group_id)).first->second;
+    group = &place(ClassicGroup(request.group_id));
   }
   GroupStep step = begin_step(time, outcome);
   join_classic_group(*group, std::move(request), std::move(reply), step);

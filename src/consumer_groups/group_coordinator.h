@@ -28,7 +28,8 @@ namespace naru {
 // Thread: the shard's strand. Between construction and loaded() only apply() is called.
 class GroupCoordinator final : public StateShard {
  public:
-  explicit GroupCoordinator(GroupSettings settings);
+  // `memory`: where the members of groups are counted, if anywhere; outlives it.
+  explicit GroupCoordinator(GroupSettings settings, MemoryBudget* memory = nullptr);
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(GroupSettings settings);
@@ -107,6 +108,7 @@ class GroupCoordinator final : public StateShard {
     return {settings_, store_, timers_, time, outcome};
   }
   ClassicGroup* find_classic(std::string_view group_id);
+  ClassicGroup& place(ClassicGroup group);
   // A group without a record that has nobody in it leaves nothing behind.
   void forget_if_bare(const ClassicGroup& group);
   void expire_timer(const GroupTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
@@ -124,6 +126,7 @@ class GroupCoordinator final : public StateShard {
   void remove_empty_groups(CoordinatorOutcome& outcome);
 
   GroupSettings settings_;
+  MemoryBudget* const memory_;
   GroupStore store_;
   // Every group that has a record or members; one that has only offsets is not here.
   std::map<std::string, ClassicGroup, std::less<>> classic_;

@@ -88,7 +88,7 @@ void GroupCoordinator::downgrade_where_due(const CoordinatorTime& time, Coordina
     consumer_.dissolve(group_id, outcome);
     const StoredGroup stored = classic.snapshot();
     store_.emit(group_record(group_id, &stored), outcome);
-    ClassicGroup& placed = classic_.emplace(group_id, std::move(classic)).first->second;
+    ClassicGroup& placed = place(std::move(classic));
     GroupStep step = begin_step(time, outcome);
     for (auto& [member_id, member] : placed.members()) renew_session(placed, member, step);
     rebalance_or_complete(placed, step);

@@ -110,7 +110,10 @@ inline Status apply_to(GroupCoordinator& coordinator, const LoggedRecord& logged
 // Every step ends with a check that the log says what the coordinator thinks.
 class TestCoordinator {
  public:
-  explicit TestCoordinator(GroupSettings settings = {}) : settings(settings) { restart(); }
+  explicit TestCoordinator(GroupSettings settings = {}, MemoryBudget* memory = nullptr)
+      : settings(settings), memory(memory) {
+    restart();
+  }
   ~TestCoordinator() { coordinator->unload(Status(ErrorCode::not_coordinator)); }
 
   template <class Answer, class Operation>
@@ -253,7 +256,7 @@ class TestCoordinator {
   // What a crash and a new coordinator do; the log has been compacted in between.
   void restart(bool drop_tombstones = false) {
     if (coordinator) coordinator->unload(Status(ErrorCode::not_coordinator));
-    coordinator = std::make_unique<GroupCoordinator>(settings);
+    coordinator = std::make_unique<GroupCoordinator>(settings, memory);
     apply_all(*coordinator, compacted(log, drop_tombstones));
     coordinator->loaded(time);
     follower_ = std::make_unique<GroupCoordinator>(settings);
@@ -262,6 +265,7 @@ class TestCoordinator {
   }
 
   GroupSettings settings;
+  MemoryBudget* const memory;
   TestLog log;
   CoordinatorTime time{MonotonicTime{} + 1000h, 1'700'000'000'000};
   std::unique_ptr<GroupCoordinator> coordinator;

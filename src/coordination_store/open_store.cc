@@ -46,13 +46,15 @@ Task<OpenedStore> open_coordination_store(Seams seams, StoreOptions options) {
       co_return opened_or_advice(co_await ZooKeeperStore::open(seams, {.servers = joined(server_texts(address)),
                                                                        .root = address.root,
                                                                        .session_timeout = options.session_timeout,
-                                                                       .connect_timeout = options.connect_timeout}),
+                                                                       .connect_timeout = options.connect_timeout,
+                                                                       .cancelled = options.cancelled}),
                                  address);
     case CoordinationService::etcd:
       co_return opened_or_advice(co_await EtcdStore::open(seams, {.servers = server_texts(address),
                                                                   .root = address.root,
                                                                   .session_timeout = options.session_timeout,
-                                                                  .connect_timeout = options.connect_timeout}),
+                                                                  .connect_timeout = options.connect_timeout,
+                                                                  .cancelled = options.cancelled}),
                                  address);
     case CoordinationService::embedded:
       break;

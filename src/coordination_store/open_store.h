@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "async/cancellation.h"
 #include "configuration/coordination_address.h"
 #include "coordination_store/coordination_store.h"
 #include "coordination_store/embedded/embedded_store.h"
@@ -14,6 +15,7 @@ struct StoreOptions {
   CoordinationAddress address;
   Duration session_timeout = 6s;
   Duration connect_timeout = 10s;
+  CancelToken cancelled;          // nobody wants it any more
   EmbeddedStoreOptions embedded;  // if the address says so
 };
 

@@ -43,5 +43,50 @@ TEST(OpenStore, AHostThatCannotBeLookedUpIsNamed) {
   }
 }
 
+// Takes connections and says nothing.
+class SilentServer {
+ public:
+  SilentServer() : bound_(bind_loopback()) { NARU_ASSERT(::listen(bound_.first, 16) == 0, "cannot listen"); }
+  ~SilentServer() { ::close(bound_.first); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  StoreOptions options(const char* service) const {
+    const std::string text = fmt::format("{}://127.0.0.1:{}/naru", service, bound_.second);
+    return {.address = parse_coordination_address(text).value(), .session_timeout = 60s, .connect_timeout = 60s};
+  }
+
+ private:
+  const std::pair<int, uint16_t> bound_;
+};
+
+Duration time_to_fail(const StoreOptions& options) {
+  const Seams seams = shared_platform().seams();
+  const MonotonicTime begun = seams.clock.now();
+  EXPECT_FALSE(run_for_real(open_coordination_store(seams, options)));
+  return seams.clock.now() - begun;
+}
+
+TEST(OpenStore, ASilentServiceIsNotWaitedForBeyondTheTimeout) {
+  const SilentServer server;
+  for (const char* service : {"zookeeper", "etcd"}) {
+    StoreOptions options = server.options(service);
+    options.connect_timeout = 500ms;
+    EXPECT_LT(time_to_fail(options), 20s) << service;
+  }
+}
+
+TEST(OpenStore, ASilentServiceIsNotWaitedForOnceThatIsCancelled) {
+  const SilentServer server;
+  for (const char* service : {"zookeeper", "etcd"}) {
+    CancelSource source;
+    StoreOptions options = server.options(service);
+    options.cancelled = source.token();
+    Seams seams = shared_platform().seams();
+    seams.scheduler.start_timer(seams.clock.now() + 300ms, [&source] { source.cancel(); });
+    EXPECT_LT(time_to_fail(options), 20s) << service;
+  }
+}
+
 }  // namespace
 }  // namespace naru

@@ -24,7 +24,7 @@ constexpr size_t kGatheredMaxBytes = 16 << 20;
 constexpr Duration kReloadDelay = 1s;
 constexpr Duration kStopPatience = 2s;
 // Between one attempt to read a log and the next, after several in vain.
-constexpr Duration kReloadDelayMax = 30s;
+constexpr Duration kReloadDelayMax = 5s;
 
 using Records = std::vector<CoordinatorRecord>;
 

@@ -66,7 +66,9 @@ Task<PartitionView> look_when_committed(const std::shared_ptr<Partition>& partit
   PartitionView view = co_await partition->look(leader_epoch);
   const Offset end = view.log_end_offset;
   if (!view.status.ok() || view.high_watermark >= end) co_return view;
-  if (!view.high_watermark_known && is_planted(Canary::load_before_known)) co_return view;
+  if (is_planted(view.high_watermark_known ? Canary::reload_before_committed : Canary::load_before_known)) {
+    co_return view;
+  }
   if (stopped.cancelled()) co_return PartitionView{.status = Status(ErrorCode::cancelled)};
   const auto committed = std::make_shared<Wakeup>();
   const CancelCallback on_stop(stopped, [committed] { committed->wake(); });

@@ -63,7 +63,7 @@ std::optional<FetchSession::Slot> FetchSession::forget(std::string_view topic, c
   if (partition == found->second.partitions.end()) return std::nullopt;
   const Slot slot = partition->second;
   found->second.partitions.erase(partition);
-  if (entries_[slot].due) std::erase(due_, slot);
+  if (entries_[slot].due) due_.erase(entries_[slot].place_in_queue);
   entries_[slot] = Entry{};
   if (found->second.partitions.empty()) topics_.erase(found);
   free_slots_.push_back(slot);
@@ -78,7 +78,8 @@ FetchSession::Place FetchSession::place(Slot slot) const {
 }
 
 void FetchSession::make_due(Slot slot) {
-  if (!std::exchange(entries_[slot].due, true)) due_.push_back(slot);
+  if (std::exchange(entries_[slot].due, true)) return;
+  entries_[slot].place_in_queue = due_.insert(due_.end(), slot);
 }
 
 void FetchSession::news(Slot slot) {
@@ -98,8 +99,6 @@ bool FetchSession::has_other_start(Slot slot, Offset log_start) const {
 
 void FetchSession::commit(std::span<const Look> looks) {
   NARU_ASSERT(looks.size() == due_.size(), "{} partitions were looked at, {} are due", looks.size(), due_.size());
-  due_.clear();
-  std::vector<Slot> served;
   for (const Look& look : looks) {
     Entry& entry = entries_[look.slot];
     NARU_ASSERT(entry.due, "slot {} was looked at but is not due", look.slot);
@@ -108,13 +107,12 @@ void FetchSession::commit(std::span<const Look> looks) {
     const bool failed = look.seen.error != ErrorCode::none;
     if (failed) entry.told_high_watermark = kNoOffset;  // when the error goes away, the client is told that it did
     entry.due = failed || look.seen.diverges || look.seen.more_to_read;
-    if (entry.due && look.seen.has_records) {
-      served.push_back(look.slot);
-    } else if (entry.due) {
-      due_.push_back(look.slot);
+    if (!entry.due) {
+      due_.erase(entry.place_in_queue);
+    } else if (look.seen.has_records) {
+      due_.splice(due_.end(), due_, entry.place_in_queue);
     }
   }
-  due_.insert(due_.end(), served.begin(), served.end());
 }
 
 }  // namespace naru

@@ -11,7 +11,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <span>
@@ -85,7 +85,7 @@ class FetchSession {
 
   // There is news of the partition. Ignores slots that are not in use: news may come late.
   void news(Slot slot);
-  const std::deque<Slot>& due() const { return due_; }
+  const std::list<Slot>& due() const { return due_; }
 
   // Whether the client has to be told.
   bool must_tell(Slot slot, const FetchSeen& seen) const;
@@ -112,6 +112,7 @@ class FetchSession {
     PartitionIndex index{0};
     FetchPosition position;
     bool due = false;
+    std::list<Slot>::iterator place_in_queue;  // of one that is due
     // What the client was told; -1 makes the next look worth telling.
     Offset told_high_watermark{-1};
     Offset told_log_start_offset{-1};
@@ -126,7 +127,7 @@ class FetchSession {
   std::map<TopicKey, Topic> topics_;  // node-based: entries point to topics
   std::vector<Entry> entries_;
   std::vector<Slot> free_slots_;
-  std::deque<Slot> due_;
+  std::list<Slot> due_;  // a client may forget all of them, in any order
   size_t partitions_ = 0;
 };
 

@@ -61,7 +61,7 @@ TEST(FetchSession, TellsEverythingOnceAndThenOnlyWhatChanged) {
         .high_watermark = Offset(7), .log_start_offset = Offset(0), .has_records = true, .more_to_read = true};
   });
   EXPECT_EQ(told, std::vector<FetchSession::Slot>{3});
-  EXPECT_EQ(session.due(), std::deque<FetchSession::Slot>{3}) << "the client has not moved on yet";
+  EXPECT_EQ(session.due(), std::list<FetchSession::Slot>{3}) << "the client has not moved on yet";
   put(session, "t", 3, 7);
   EXPECT_TRUE(fetch(session, [](FetchSession::Slot) {
                 return FetchSeen{.high_watermark = Offset(7), .log_start_offset = Offset(0)};
@@ -133,10 +133,10 @@ TEST(FetchSession, ForgetsPartitionsAndUsesTheirSlotsAgain) {
   EXPECT_EQ(session.topics(), 1u);
   EXPECT_EQ(session.forget("also ignored", kTopicId, PartitionIndex(0)), first);
   EXPECT_EQ(session.forget("", kTopicId, PartitionIndex(0)), std::nullopt);
-  EXPECT_EQ(session.due(), std::deque{second});
+  EXPECT_EQ(session.due(), std::list{second});
   session.news(first);  // late
   session.news(1000);
-  EXPECT_EQ(session.due(), std::deque{second});
+  EXPECT_EQ(session.due(), std::list{second});
   EXPECT_EQ(session.put("", Uuid::from_random_bits(3, 4), PartitionIndex(0), {}), first);
   EXPECT_EQ(session.slots(), 2u);
   EXPECT_EQ(session.forget("", kTopicId, PartitionIndex(1)), second);
@@ -250,6 +250,18 @@ TEST(FetchSession, AClientThatIsToldOnlyChangesKnowsAsMuchAsOneThatIsToldEveryth
     }
     EXPECT_GT(told_in_all, 0u);
   }
+}
+
+// In seconds rather than minutes: each is taken out of the middle of a long queue.
+TEST(FetchSession, ForgetsManyPartitionsThatAreDueInAnyOrder) {
+  constexpr int32_t kPartitions = 300'000;
+  FetchSession session(false);
+  for (int32_t i = 0; i < kPartitions; ++i) session.put("t", Uuid(), PartitionIndex(i), {});
+  for (int32_t i = kPartitions - 1; i > 0; i -= 2) EXPECT_TRUE(session.forget("t", Uuid(), PartitionIndex(i)));
+  for (int32_t i = 2; i < kPartitions; i += 2) EXPECT_TRUE(session.forget("t", Uuid(), PartitionIndex(i)));
+  EXPECT_EQ(session.due(), std::list<FetchSession::Slot>{0});
+  const FetchSession::Slot again = session.put("t", Uuid(), PartitionIndex(5), {});
+  EXPECT_EQ(session.due(), (std::list<FetchSession::Slot>{0, again}));
 }
 
 }  // namespace

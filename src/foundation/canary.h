@@ -33,6 +33,32 @@ enum class Canary : uint8_t {
   lso_is_high_watermark,       // readers of committed records do not wait for the ends of transactions
   unverified_batches,          // a batch opens a transaction, whatever the coordinator says
   late_requests_taken,         // the coordinator obeys what was sent on a connection that the producer has left
+  producers_by_wall_clock,     // producers are forgotten when the wall clock says that a day is over
+  new_producer_may_skip,       // the second batch of a new producer is taken although the first was refused
+  restart_forgets_producers,   // a follower that begins anew does not ask what its leader knows of producers
+  older_copy_counts,           // a broker whose data folder was restored from an older copy stays in the ISR
+  lost_folder_begins_empty,    // a partition whose folder is gone begins empty, as a new one does
+  shorter_log_counts,          // a log that ends before what was known to be durable is used
+  isr_ignores_epoch_start,     // a follower joins the ISR without what may have been promised before the election
+  reload_before_committed,     // a coordinator begins anew without what it has written and is not committed yet
+  earlier_life_fetches,        // a leader counts what an earlier incarnation of a follower had
+  stale_coordinator_writes,    // a coordinator writes in a later leader epoch than the one it was loaded in
+  silence_is_refused,          // no answer from the controller is taken for a refusal
+  unclear_is_refused,          // so is an error after which the change may have been committed
+  roles_before_settled,        // a broker leads and follows before the controller has seen its return
+  opened_before_settled,       // so do partitions that are opened meanwhile
+  journal_replayed_early,      // journaled batches count as replayed before their log is open
+  clean_mark_unopened,         // a clean shutdown is marked although a log was never opened
+  compacts_unsynced,           // compaction removes a record for the sake of one that is not synced
+  producers_below_start,       // recovery forgets producers of segments below the start of the log
+  epoch_end_before_known,      // a new leader tells where epochs end before it knows what is committed
+  divergence_by_offset,        // followers keep records of an epoch that the leader does not have
+  stale_partition_epoch,       // the controller takes an ISR change that was proposed for an earlier ISR
+  version_1_guard_kept,        // a batch that was verified before the end of its transaction opens the next one
+  lso_off_by_one,              // readers of committed records get the first record of an open transaction
+  silent_committed_isr,        // a leader without contact ignores proposed members when it asks who may lead instead
+  late_follower_continues,     // a follower goes on behind delete markers that its leader has dropped
+  horizon_not_stored,          // delete markers are dropped before it is durable that they are missing
 };
 
 namespace canary_detail {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/assert.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"
 #include "kafka_protocol/api_table.h"
@@ -22,6 +21,7 @@ namespace naru::kafka {
 struct EncodedFrame {
   Bytes bytes;
   std::vector<Splice> splices;
+  const char* failure = nullptr;  // why the frame cannot be sent; the bytes are worth nothing then
 };
 
 template <class Header, class Message>
@@ -37,7 +37,8 @@ EncodedFrame encode_frame(const Header& header, int16_t header_version, const Me
 
   size_t size = frame.bytes.size() - sizeof(int32_t);
   for (const Splice& splice : frame.splices) size += splice.records.size;
-  NARU_ASSERT(size <= INT32_MAX, "a frame of {} bytes does not fit the protocol", size);
+  if (size > INT32_MAX) writer.fail("a frame does not fit the protocol");
+  frame.failure = writer.failure();
   ByteWriter(frame.bytes).patch_int(0, static_cast<int32_t>(size));
   return frame;
 }

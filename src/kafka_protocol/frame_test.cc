@@ -9,6 +9,7 @@
 #include "kafka_protocol/messages/fetch_response.h"
 #include "kafka_protocol/messages/list_offsets_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
+#include "kafka_protocol/messages/metadata_response.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "kafka_protocol/request_header.h"
 #include "kafka_protocol/test_bytes.h"
@@ -178,11 +179,20 @@ TEST(TaggedFields, AreWrittenOnlyWhenTheyAreNotDefault) {
       << encoded;
 }
 
-TEST(FieldsDeathTest, ThatAVersionLacksAreDroppedOnlyWhenIgnorable) {
+TEST(Fields, ThatAVersionLacksAreDroppedOnlyWhenIgnorable) {
   FetchResponse response{.error_code = ErrorCode::invalid_request};
   EXPECT_EQ(body(response, 4), body(FetchResponse(), 4));
+  EXPECT_EQ(encode_response_frame(response, 4, 1).failure, nullptr);
   response.session_id = 1;
-  EXPECT_DEATH(body(response, 4), "session_id cannot be sent in version 4");
+  EXPECT_STREQ(encode_response_frame(response, 4, 1).failure,
+               "FetchResponse.session_id cannot be sent in this version");
+}
+
+TEST(Frames, WithANullThatTheirVersionLacksCannotBeSent) {
+  MetadataResponse response;
+  response.topics.emplace_back().name.reset();
+  EXPECT_EQ(encode_response_frame(response, 12, 1).failure, nullptr);
+  EXPECT_STREQ(encode_response_frame(response, 11, 1).failure, "a field is null in a version that does not allow it");
 }
 
 TEST(VersionsDeathTest, OutsideOfTheRangeAreAMistakeOfTheCaller) {

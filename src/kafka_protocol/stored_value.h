@@ -19,6 +19,7 @@ Bytes encode_stored_value(const Value& value, int16_t version = Value::kMaxVersi
   WireWriter writer(bytes);
   writer.write<int16_t>(version);
   encode(writer, value, version);
+  NARU_ASSERT(writer.failure() == nullptr, "{}: {}", Value::kName, writer.failure());
   // Harmless in a message to a client, but not in what we read again.
   NARU_ASSERT(!writer.text_was_cut(), "a string in {} is longer than {} bytes", Value::kName, kStringSizeMax);
   return bytes;

@@ -14,8 +14,8 @@ ErrorCode error_code_from_wire(int16_t code) {
 
 Status WireReader::status() const {
   if (ok()) return {};
-  return error(ErrorCode::malformed_request, "{} v{}: {} at byte {}", message_name_, version_, bytes_.error(),
-               position());
+  return error(out_of_memory_ ? ErrorCode::out_of_memory_budget : ErrorCode::malformed_request, "{} v{}: {} at byte {}",
+               message_name_, version_, bytes_.error(), position());
 }
 
 Status WireReader::finish() {
@@ -77,6 +77,11 @@ bool WireReader::reserve_elements(size_t count, size_t element_size_min, size_t 
   }
   if (count > (kDecodedArrayBytesMax - array_bytes_) / element_size_in_memory) {
     fail("arrays are too large in total");
+    return false;
+  }
+  if (memory_ != nullptr && count > 0 && !memory_->take(count * element_size_in_memory)) {
+    out_of_memory_ = true;
+    fail("the memory budget has no room for its arrays");
     return false;
   }
   array_bytes_ += count * element_size_in_memory;

@@ -23,6 +23,16 @@ namespace naru::kafka {
 // the wire, so the size of the frame alone does not bound it.
 inline constexpr size_t kDecodedArrayBytesMax = size_t{64} * 1024 * 1024;
 
+// Asked before the arrays of a message take memory.
+class ArrayMemory {
+ public:
+  // False: there is none; the message is not decoded.
+  virtual bool take(size_t bytes) = 0;
+
+ protected:
+  ~ArrayMemory() = default;
+};
+
 // What a wire code means here: UNKNOWN_SERVER_ERROR for a code that Kafka may know and we do not.
 ErrorCode error_code_from_wire(int16_t code);
 
@@ -40,11 +50,15 @@ class WireReader {
     version_ = version;
   }
 
+  // `memory` outlives the decoding; without it only kDecodedArrayBytesMax counts.
+  void pay_for_arrays_from(ArrayMemory& memory) { memory_ = &memory; }
+
   bool ok() const { return bytes_.ok(); }
   size_t position() const { return bytes_.position(); }
   size_t remaining() const { return bytes_.remaining(); }
   void fail(const char* reason) { bytes_.fail(reason); }
-  // MALFORMED_REQUEST with the message, its version, the position and the reason of the first error.
+  // MALFORMED_REQUEST with the message, its version, the position and the reason of the first error;
+  // out_of_memory_budget where there was no memory for its arrays.
   Status status() const;
   // The same, and an error when bytes are left over.
   Status finish();
@@ -181,6 +195,8 @@ class WireReader {
   std::string_view message_name_;
   int16_t version_;
   size_t array_bytes_ = 0;
+  ArrayMemory* memory_ = nullptr;
+  bool out_of_memory_ = false;
 };
 
 }  // namespace naru::kafka

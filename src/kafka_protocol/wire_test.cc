@@ -69,10 +69,15 @@ TEST(WireWriter, LeavesExternalRecordsOutAndSaysWhereTheyBelong) {
   EXPECT_EQ(sizer.size(), 1004u);
 }
 
-TEST(WireWriterDeathTest, StopsAtNullWhereTheVersionDoesNotAllowIt) {
+TEST(WireWriter, FailsAtNullWhereTheVersionDoesNotAllowIt) {
   Bytes bytes;
   WireWriter writer(bytes);
-  EXPECT_DEATH(writer.write_nullable_string(std::optional<std::string>(), fixed, false), "null");
+  writer.write_nullable_string(std::optional<std::string>(), fixed, true);
+  EXPECT_EQ(writer.failure(), nullptr);
+  writer.write_tagged(3, [](auto& sink) { sink.write_nullable_string(std::optional<std::string>(), fixed, false); });
+  ASSERT_NE(writer.failure(), nullptr);
+  writer.fail("something else");
+  EXPECT_STREQ(writer.failure(), "a field is null in a version that does not allow it") << "the first reason counts";
 }
 
 // Reads from hex and returns the reason of the failure, "" when there is none.

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "foundation/assert.h"
 #include "foundation/byte_writer.h"
 #include "foundation/bytes.h"
 #include "foundation/error_code.h"
@@ -111,6 +110,13 @@ class WireSink {
 
   bool text_was_cut() const { return text_was_cut_; }
 
+  // The first reason why the message cannot be sent; null: it can. What was written is worth nothing then. Whether a
+  // message fits its version may depend on what a client has asked for, so this is no reason to end the process.
+  const char* failure() const { return failure_; }
+  void fail(const char* why) {
+    if (failure_ == nullptr) failure_ = why;
+  }
+
   // write_field(sink) writes the field's value into any sink: it is measured first, because its size comes before it.
   template <class WriteField>
   void write_tagged(uint32_t tag, WriteField write_field);
@@ -121,8 +127,8 @@ class WireSink {
 
   Derived& self() { return static_cast<Derived&>(*this); }
 
-  static void check_nullable(bool nullable) {
-    NARU_ASSERT(nullable, "a field is null in a version that does not allow it");
+  void check_nullable(bool nullable) {
+    if (!nullable) fail("a field is null in a version that does not allow it");
   }
   void write_null(LengthForm form, bool nullable) {
     check_nullable(nullable);
@@ -133,7 +139,7 @@ class WireSink {
     }
   }
   void write_length(size_t length, LengthForm form) {
-    NARU_ASSERT(length < INT32_MAX, "a length of {} does not fit the protocol", length);
+    if (length >= INT32_MAX) fail("a length does not fit the protocol");
     if (form == LengthForm::compact) {
       write_compact_length(length);
     } else {
@@ -143,6 +149,7 @@ class WireSink {
   void write_compact_length(size_t length) { self().put_uvarint(static_cast<uint32_t>(length) + 1); }
 
   bool text_was_cut_ = false;
+  const char* failure_ = nullptr;
 };
 
 // Bytes that belong into the output at this position, but are sent from elsewhere.

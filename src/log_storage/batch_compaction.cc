@@ -9,7 +9,23 @@
 namespace naru {
 namespace {
 
-enum class Fate : uint8_t { stays, stays_as_delete_marker, goes };
+enum class Fate : uint8_t { stays, stays_as_delete_marker, goes, goes_as_delete_marker };
+
+// Markers that a follower has yet to fetch are looked at again after this time.
+constexpr int64_t kHoldMs = 60'000;
+
+bool survives(Fate fate) {
+  return fate == Fate::stays || fate == Fate::stays_as_delete_marker;
+}
+
+bool is_expired(const BatchHeader& header, Offset marker, const CompactionRules& rules) {
+  return header.has_delete_horizon() && header.base_timestamp <= rules.now && marker < rules.drop_limit;
+}
+
+// Of markers that stay in a batch with a delete horizon.
+WallTimeMs next_look(const BatchHeader& header, const CompactionRules& rules) {
+  return header.base_timestamp <= rules.now ? rules.now + kHoldMs : header.base_timestamp;
+}
 
 Fate fate_of(const RecordView& record, const BatchHeader& header, const OffsetMap& newest, const CompactionRules& rules,
              bool aborted) {
@@ -18,8 +34,8 @@ Fate fate_of(const RecordView& record, const BatchHeader& header, const OffsetMa
   if (!record.key || aborted) return superfluous;
   if (const auto latest = newest.find(*record.key); latest && *latest > record.offset) return Fate::goes;
   if (record.value) return Fate::stays;
-  const bool expired = header.has_delete_horizon() && header.base_timestamp <= rules.now;
-  return expired ? superfluous : Fate::stays_as_delete_marker;
+  if (!is_expired(header, record.offset, rules)) return Fate::stays_as_delete_marker;
+  return superfluous == Fate::goes ? Fate::goes_as_delete_marker : superfluous;
 }
 
 // Only when the whole batch lies below the limit: older records of the keys that it deletes are gone then.
@@ -36,12 +52,9 @@ struct Survivors {
 };
 
 template <class Visit>
-Status for_each_survivor(RecordReader reader, const BatchHeader& header, const OffsetMap& newest,
-                         const CompactionRules& rules, bool aborted, Visit visit) {
-  for (RecordView record; reader.next(record);) {
-    const Fate fate = fate_of(record, header, newest, rules, aborted);
-    if (fate != Fate::goes) visit(record, fate);
-  }
+Status for_each_record(RecordReader reader, const BatchHeader& header, const OffsetMap& newest,
+                       const CompactionRules& rules, bool aborted, Visit visit) {
+  for (RecordView record; reader.next(record);) visit(record, fate_of(record, header, newest, rules, aborted));
   return reader.status();
 }
 
@@ -57,11 +70,12 @@ Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_
   NARU_TRY_ASSIGN(const RecordReader reader,
                   open_records(header, whole_batch, decompressor, rules.max_decompressed_bytes));
   Survivors survivors;
-  NARU_TRY(
-      for_each_survivor(reader, header, newest, rules, standing.aborted, [&survivors](const RecordView&, Fate fate) {
-        ++survivors.records;
-        survivors.delete_markers |= fate == Fate::stays_as_delete_marker;
-      }));
+  NARU_TRY(for_each_record(reader, header, newest, rules, standing.aborted,
+                           [&survivors, &result](const RecordView& record, Fate fate) {
+                             if (survives(fate)) ++survivors.records;
+                             survivors.delete_markers |= fate == Fate::stays_as_delete_marker;
+                             if (fate == Fate::goes_as_delete_marker) result.dropped_end = record.offset + 1;
+                           }));
   result.removed_records = static_cast<uint32_t>(header.records_count - survivors.records);
   if (survivors.records == 0) {
     if (!standing.known_of_producer) {
@@ -74,12 +88,15 @@ Result<CompactedBatch> compact_batch(const BatchHeader& header, BytesView whole_
   }
 
   const std::optional<WallTimeMs> horizon = survivors.delete_markers ? horizon_for(header, rules) : std::nullopt;
-  if (survivors.delete_markers) result.delete_horizon = header.has_delete_horizon() ? header.base_timestamp : horizon;
+  if (survivors.delete_markers)
+    result.delete_horizon = header.has_delete_horizon() ? next_look(header, rules) : horizon;
   if (survivors.records == header.records_count && !horizon) return result;
 
   BatchRewriter rewriter(header, horizon);
-  NARU_TRY(for_each_survivor(reader, header, newest, rules, standing.aborted,
-                             [&rewriter](const RecordView& record, Fate) { rewriter.keep(record); }));
+  NARU_TRY(for_each_record(reader, header, newest, rules, standing.aborted,
+                           [&rewriter](const RecordView& record, Fate fate) {
+                             if (survives(fate)) rewriter.keep(record);
+                           }));
   auto rewritten = rewriter.build();
   if (!rewritten && rewritten.error() == ErrorCode::invalid_argument) return CompactedBatch{};  // see BatchRewriter
   if (!rewritten) return failure(std::move(rewritten).error());
@@ -94,11 +111,12 @@ Result<CompactedBatch> compact_marker(const BatchHeader& header, BytesView whole
   const bool decided = header.last_offset() < rules.limit && header.last_offset() != rules.last_offset;
   if (needed || !decided) return result;
   if (header.has_delete_horizon()) {
-    if (header.base_timestamp > rules.now) {
-      result.delete_horizon = header.base_timestamp;
+    if (!is_expired(header, header.last_offset(), rules)) {
+      result.delete_horizon = next_look(header, rules);
     } else {
       result.kind = CompactedBatch::Kind::removed;
       result.removed_records = static_cast<uint32_t>(header.records_count);
+      if (header.records_count > 0) result.dropped_end = header.next_offset();
     }
     return result;
   }

@@ -26,6 +26,7 @@ namespace naru {
 struct CompactionRules {
   Offset limit;        // the map knows the newest records up to here
   Offset last_offset;  // of what is compacted
+  Offset drop_limit;   // markers at and behind it stay, whatever their horizon: a follower has yet to fetch them
   WallTimeMs now = 0;
   int64_t delete_retention_ms = 0;
   size_t max_decompressed_bytes = 0;
@@ -43,6 +44,8 @@ struct CompactedBatch {
   uint32_t removed_records = 0;
   // When the delete markers that are left in it may go.
   std::optional<WallTimeMs> delete_horizon;
+  // Behind the last marker that goes because its horizon has passed; 0: none does.
+  Offset dropped_end{0};
 };
 
 // What the log knows of a batch.

@@ -45,9 +45,9 @@ bool append_some(PartitionLog& log, Witness& witness, int from, int count) {
   return true;
 }
 
-bool compact_at(PartitionLog& log, Witness& witness, WallTimeMs now) {
+bool compact_at(PartitionLog& log, Witness& witness, WallTimeMs now, uint64_t map_bytes = 4 * OffsetMap::kBytesPerKey) {
   witness.last_compaction = now;
-  return compact_now(log, compaction_at(now, kDeleteRetention, 4 * OffsetMap::kBytesPerKey)).has_value();
+  return compact_now(log, compaction_at(now, kDeleteRetention, map_bytes)).has_value();
 }
 
 // False once the machine is gone.
@@ -55,8 +55,25 @@ bool live(LogOnDisk& disk, Witness& witness) {
   auto opened = disk.open();
   if (!opened) return false;
   PartitionLog& log = *opened->log;
-  return append_some(log, witness, 0, 14) && compact_at(log, witness, 100) && append_some(log, witness, 14, 6) &&
-         compact_at(log, witness, 200) && compact_at(log, witness, 5'000);
+  return append_some(log, witness, 0, 14) && compact_at(log, witness, 100) && append_some(log, witness, 14, 10) &&
+         compact_at(log, witness, 200) && compact_at(log, witness, 5'000, 1 << 16) &&
+         compact_at(log, witness, 10'000, 1 << 16);
+}
+
+// Whoever copies the log is told of delete markers that are missing in it, unless a later record of their key is there.
+bool horizon_covers(const PartitionLog& log, const std::vector<KeyedRecord>& found,
+                    const std::vector<KeyedRecord>& appended) {
+  std::map<std::string, KeyedRecord> newest;
+  for (const KeyedRecord& record : appended) newest[*record.key] = record;
+  return std::ranges::all_of(newest, [&](const auto& entry) {
+    const KeyedRecord& record = entry.second;
+    return record.value || record.offset < log.tombstone_horizon().offset ||
+           std::ranges::find(found, record) != found.end();
+  });
+}
+
+std::vector<KeyedRecord> appended_to(const PartitionLog& log, const Witness& witness) {
+  return {witness.appended.begin(), witness.appended.begin() + static_cast<ptrdiff_t>(log.end_offset().value())};
 }
 
 // Nothing that a reader from the start has to learn is missing, and nothing was invented.
@@ -68,9 +85,9 @@ void check(PartitionLog& log, const Witness& witness) {
   for (const KeyedRecord& record : *found) {
     ASSERT_TRUE(record == witness.appended[static_cast<size_t>(record.offset.value())]) << record.offset.value();
   }
-  const std::vector<KeyedRecord> before(witness.appended.begin(),
-                                        witness.appended.begin() + static_cast<ptrdiff_t>(log.end_offset().value()));
+  const std::vector<KeyedRecord> before = appended_to(log, witness);
   ASSERT_TRUE(replay(*found) == replay(before));
+  ASSERT_TRUE(horizon_covers(log, *found, before));
   if (witness.last_compaction >= 100 + kDeleteRetention) return;
   std::map<std::string, KeyedRecord> newest;
   for (const KeyedRecord& record : before) newest[*record.key] = record;
@@ -114,6 +131,7 @@ TEST(CompactionAfterCrash, EveryStepLeavesTheOldOrTheNewSegments) {
     const uint64_t before = disk.files().mutations();
     ASSERT_TRUE(live(disk, witness));
     mutations = disk.files().mutations() - before;
+    ASSERT_NE(as_text(disk.files().content(LogOnDisk::path("tombstone-horizon"))), "0\n0\n0\n") << "none was dropped";
     check_after_crash(disk, witness, 1, Unsynced::lost);
   }
   for (uint64_t step = 0; step < mutations; ++step) {
@@ -184,17 +202,22 @@ TEST(CompactionAfterCrash, ADamagedSwapIsRefusedByName) {
 
 TEST(CompactionAfterCrash, AFailedStepOfTheSwapTakesTheLogOfflineAndRecoveryFinishesIt) {
   const QuietLog quiet;
-  const std::vector<std::pair<FileOperation, std::string>> faults{{FileOperation::rename, ".log.cleaned"},
-                                                                  {FileOperation::rename, ".log.swap"},
-                                                                  {FileOperation::remove, ".log"},
-                                                                  {FileOperation::sync_directory, ""}};
-  for (const auto& [operation, path] : faults) {
+  struct Fault {
+    FileOperation operation;
+    std::string path;
+    int nth = 1;
+  };
+  const std::vector<Fault> faults{{FileOperation::rename, ".log.cleaned"},
+                                  {FileOperation::rename, ".log.swap"},
+                                  {FileOperation::remove, ".log"},
+                                  {FileOperation::sync_directory, "", 2}};  // the first one is of the horizon
+  for (const auto& [operation, path, nth] : faults) {
     LogOnDisk disk(7);
     Witness witness;
     {
       auto log = disk.must_open();
       ASSERT_TRUE(append_some(*log, witness, 0, 14));
-      disk.files().fail_nth(operation, 1, path);
+      disk.files().fail_nth(operation, nth, path);
       EXPECT_EQ(compact_now(*log, compaction_at(100)).error(), ErrorCode::log_offline);
       EXPECT_TRUE(log->offline());
     }

@@ -85,13 +85,14 @@ inline std::map<std::string, std::string> replay(const std::vector<KeyedRecord>&
 
 // All steps of one compaction of everything that is sealed, without anybody in between.
 inline Result<CompactionStatistics> compact_now(PartitionLog& log, const CompactionSettings& settings) {
-  const auto owned = log.begin_compaction(log.segment_count() - 1, settings).value();
+  NARU_TRY_ASSIGN(const auto owned, log.begin_compaction(log.segment_count() - 1, settings));
   LogCompaction& compaction = *owned;
   NARU_TRY(compaction.read_keys());
   for (;;) {
     NARU_TRY_ASSIGN(const bool more, compaction.clean_next());
     if (!more) break;
     EXPECT_TRUE(log.begin_swap(compaction));
+    NARU_TRY(compaction.store_horizon());
     NARU_TRY(log.adopt_swap(compaction, compaction.commit_swap()));
     NARU_TRY(log.end_swap(compaction, compaction.finish_swap()));
   }

@@ -10,6 +10,7 @@ constexpr std::string_view kFormatKey = "naru.data.format";
 constexpr std::string_view kNodeKey = "node.id";
 constexpr std::string_view kDirectoryKey = "directory.id";
 constexpr std::string_view kClusterKey = "cluster.id";
+constexpr std::string_view kBrokerEpochKey = "broker.epoch";
 
 // The value of the first line "key=value".
 std::optional<std::string_view> find_value(std::string_view text, std::string_view key) {
@@ -22,10 +23,11 @@ std::optional<std::string_view> find_value(std::string_view text, std::string_vi
   return std::nullopt;
 }
 
-std::optional<int32_t> find_number(std::string_view text, std::string_view key) {
+template <class Number>
+std::optional<Number> find_number(std::string_view text, std::string_view key) {
   const auto value = find_value(text, key);
   if (!value) return std::nullopt;
-  int32_t number = 0;
+  Number number = 0;
   const auto [end, problem] = std::from_chars(value->data(), value->data() + value->size(), number);
   if (problem != std::errc() || end != value->data() + value->size()) return std::nullopt;
   return number;
@@ -39,6 +41,7 @@ std::string format_identity(const DirectoryIdentity& identity) {
   text += fmt::format("{}={}\n{}={}\n{}={}\n", kFormatKey, kDataFormatVersion, kNodeKey, identity.node_id,
                       kDirectoryKey, identity.directory_id.to_string());
   if (!identity.cluster_id.is_zero()) text += fmt::format("{}={}\n", kClusterKey, identity.cluster_id.to_string());
+  if (identity.broker_epoch >= 0) text += fmt::format("{}={}\n", kBrokerEpochKey, identity.broker_epoch);
   return text;
 }
 
@@ -48,7 +51,7 @@ Result<DirectoryIdentity> parse_identity(std::string_view text, const std::strin
                    "{}/{} is damaged: it has no valid {}. Restore the file, or give another folder (log.dirs).", folder,
                    kIdentityFileName, key);
   };
-  const auto format = find_number(text, kFormatKey);
+  const auto format = find_number<int32_t>(text, kFormatKey);
   if (!format) return damaged(kFormatKey);
   if (*format != kDataFormatVersion) {
     return failure(
@@ -57,7 +60,7 @@ Result<DirectoryIdentity> parse_identity(std::string_view text, const std::strin
         "that wrote it, or a later one; the data has not been touched.",
         folder, *format, kDataFormatVersion);
   }
-  const auto node = find_number(text, kNodeKey);
+  const auto node = find_number<int32_t>(text, kNodeKey);
   if (!node) return damaged(kNodeKey);
   const auto directory_id = find_value(text, kDirectoryKey).and_then(Uuid::parse);
   if (!directory_id) return damaged(kDirectoryKey);
@@ -66,6 +69,11 @@ Result<DirectoryIdentity> parse_identity(std::string_view text, const std::strin
     const auto id = Uuid::parse(*cluster);
     if (!id) return damaged(kClusterKey);
     identity.cluster_id = *id;
+  }
+  if (find_value(text, kBrokerEpochKey)) {
+    const auto epoch = find_number<int64_t>(text, kBrokerEpochKey);
+    if (!epoch || *epoch < 0) return damaged(kBrokerEpochKey);
+    identity.broker_epoch = *epoch;
   }
   return identity;
 }

@@ -62,7 +62,7 @@ bool EpochHistory::trim_start(Offset start) {
 }
 
 EpochEnd EpochHistory::end_offset_for(LeaderEpoch epoch, Offset log_end) const {
-  if (epoch == kNoLeaderEpoch || epoch > latest()) return {};
+  if (epoch < LeaderEpoch(0) || epoch > latest()) return {};  // clients name any number
   if (epoch == latest()) return {epoch, log_end};
   const auto higher = std::ranges::upper_bound(starts_, epoch, {}, &EpochStart::epoch);
   const LeaderEpoch known = higher == starts_.begin() ? epoch : std::prev(higher)->epoch;

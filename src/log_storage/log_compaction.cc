@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/canary.h"
 #include "log_storage/batch_stream.h"
 #include "log_storage/compaction_progress_file.h"
 #include "log_storage/segment_swap.h"
@@ -36,6 +37,7 @@ LogCompaction::LogCompaction(Source source, CompactionSettings settings)
       newest_(settings_.hash_key, settings_.map_bytes, keys_expected(source_)),
       rules_{.limit = end_of(source_.segments),
              .last_offset = end_of(source_.segments) - 1,
+             .drop_limit = settings_.drop_limit,
              .now = settings_.now,
              .delete_retention_ms = settings_.delete_retention_ms,
              .max_decompressed_bytes = source_.config.max_decompressed_bytes},
@@ -82,6 +84,8 @@ Result<bool> LogCompaction::clean_next() {
     const size_t first = next_;
     WallTimeMs last_append = segments[first].last_append;
     changed_ = false;
+    dropped_end_ = Offset(0);
+    horizon_.reset();
     NARU_TRY_ASSIGN(cleaned_, CleanedSegment::create(*source_.open_files, source_.folder, segments[first].base_offset,
                                                      source_.config));
     do {
@@ -130,6 +134,7 @@ Status LogCompaction::clean_batch(const StreamedBatch& batch) {
   NARU_TRY_ASSIGN(const CompactedBatch result, compact(batch, ended));
   statistics_.removed_records += result.removed_records;
   if (result.delete_horizon) next_delete_horizon_ = std::min(next_delete_horizon_, *result.delete_horizon);
+  dropped_end_ = std::max(dropped_end_, result.dropped_end);
   NARU_TRY(take_over(batch, result));
   // Without its marker, readers would take everything that follows for aborted.
   if (ended.aborted && result.kind != CompactedBatch::Kind::removed) cleaned_->note_aborted(*ended.aborted);
@@ -176,6 +181,11 @@ bool LogCompaction::is_known_of_producer(const BatchHeader& header) const {
 void LogCompaction::discard() {
   cleaned_->discard();
   cleaned_ = std::nullopt;
+}
+
+Status LogCompaction::store_horizon() const {
+  if (!horizon_ || is_planted(Canary::horizon_not_stored)) return Status();
+  return write_tombstone_horizon(*source_.file_system, source_.folder, *horizon_);
 }
 
 Status LogCompaction::commit_swap() {

@@ -4,6 +4,7 @@
 //     worker  read_keys()
 //     worker  clean_next()                        until it says that nothing is left:
 //     strand    PartitionLog::begin_swap()            are the segments still what they were?
+//     worker    store_horizon()                       that markers are missing, before they are
 //     worker    commit_swap()                         from here on the new segment counts
 //     strand    PartitionLog::adopt_swap()            readers get it
 //     worker    finish_swap()
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,7 @@
 #include "log_storage/log_config.h"
 #include "log_storage/offset_map.h"
 #include "log_storage/open_files.h"
+#include "log_storage/tombstone_horizon.h"
 #include "record_format/decompressor.h"
 
 namespace naru {
@@ -51,6 +54,7 @@ struct CompactionSettings {
   uint64_t map_bytes = 0;  // log.cleaner.dedupe.buffer.size
   SipKey hash_key;
   CancelToken cancelled;
+  Offset drop_limit{std::numeric_limits<int64_t>::max()};  // CompactionRules::drop_limit
 };
 
 struct CompactionStatistics {
@@ -91,10 +95,17 @@ class LogCompaction {
   // What clean_next() has made stands for these, which follow each other.
   const std::vector<Offset>& replaced() const { return replaced_; }
   Offset replaced_end() const { return replaced_end_; }
+  // Behind the last marker that it lacks because its delete horizon has passed; 0: there is none.
+  Offset dropped_end() const { return dropped_end_; }
+  // What store_horizon() makes durable; nothing: no markers were dropped.
+  void set_horizon(const TombstoneHorizon& horizon) { horizon_ = horizon; }
+  const std::optional<TombstoneHorizon>& horizon() const { return horizon_; }
   std::unique_ptr<Segment> take_segment() { return cleaned_->take_segment(); }
   // Gives up what clean_next() has made.
   void discard();
 
+  // Blocks. If it fails, nothing has happened: PartitionLog::give_up_swap().
+  Status store_horizon() const;
   // Block. After a failure the folder is in between, and only recovery can go on.
   Status commit_swap();
   Status finish_swap();
@@ -126,6 +137,8 @@ class LogCompaction {
   bool changed_ = false;
   std::vector<Offset> replaced_;
   Offset replaced_end_;
+  Offset dropped_end_{0};
+  std::optional<TombstoneHorizon> horizon_;
   uint64_t replaced_bytes_ = 0;
   WallTimeMs next_delete_horizon_ = kNeverByClock;
   CompactionStatistics statistics_;

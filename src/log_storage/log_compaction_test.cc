@@ -311,13 +311,16 @@ TEST(LogCompaction, WhatIsKnownOfProducersCanBeReadFromWhatIsLeft) {
 }
 
 TEST(LogCompaction, ForgottenProducersLeaveNothingBehind) {
+  HandClock clock;
   LogOnDisk disk(17);
+  disk.producers.clock = &clock;
   std::vector<KeyedBatch> batches = from_producer(5, 3);
   batches.push_back(put("k", "the last one"));
   const auto log = one_segment_each(disk, batches);
   ASSERT_TRUE(compact_now(*log, compaction_at(0)).has_value());
   const uint64_t with_producer = log->size_bytes();
   constexpr WallTimeMs kTwoDays = 48 * 3'600'000LL;
+  clock.running += Milliseconds(kTwoDays);
   ASSERT_TRUE(log->maybe_roll_by_time(kTwoDays).ok());
   ASSERT_TRUE(log->producers().empty());
   ASSERT_TRUE(compact_now(*log, compaction_at(kTwoDays)).has_value());

@@ -94,6 +94,7 @@ Result<std::unique_ptr<LogDirectory>> LogDirectory::open(FileSystem& file_system
   if (!lock) return failure(std::move(lock).error());
   std::unique_ptr<LogDirectory> directory(new LogDirectory(file_system, std::move(path), std::move(*lock)));
   NARU_TRY(directory->load_or_create_identity(node_id, random));
+  NARU_TRY(directory->read_manifest());
   NARU_TRY(directory->consume_clean_shutdown_mark());
   NARU_TRY(directory->remove_leftovers());
   return directory;
@@ -136,7 +137,52 @@ Status LogDirectory::write_identity() {
   return replace_file(file_system_, path_, std::string(kIdentityFileName), as_bytes(format_identity(identity_)));
 }
 
+Status LogDirectory::read_manifest() {
+  NARU_TRY_ASSIGN(manifest_, PartitionManifest::open(file_system_, path_));
+  if (manifest_->exists() || identity_.broker_epoch < 0) return Status();
+  return error(ErrorCode::corrupt_data,
+               "{}/{} is missing, which says which partitions have to be in this data folder. Restore it; or, to go on "
+               "with the partitions that are found, create it with the line 'version: 1'",
+               path_, kManifestFileName);
+}
+
+ListedPartitions LogDirectory::listed() const {
+  const std::scoped_lock lock(mutex_);
+  return manifest_->listed();
+}
+
+Status LogDirectory::change_list(const ListedPartitions& added, const std::set<LogId>& removed) {
+  const std::scoped_lock lock(mutex_);
+  return manifest_->change(added, removed);
+}
+
+std::optional<DurableEnd> LogDirectory::durable_end(const LogId& log) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = manifest_->ends().find(log);
+  return found == manifest_->ends().end() ? std::nullopt : std::optional(found->second);
+}
+
+Status LogDirectory::note_durable_ends(const DurableEnds& ends) {
+  const std::scoped_lock lock(mutex_);
+  return manifest_->note_ends(ends);
+}
+
+DirectoryIdentity LogDirectory::identity() const {
+  const std::scoped_lock lock(mutex_);
+  return identity_;
+}
+
+Status LogDirectory::write_broker_epoch(int64_t epoch) {
+  const std::scoped_lock lock(mutex_);
+  if (!manifest_->exists()) return error(ErrorCode::not_found, "{}/{} was not written yet", path_, kManifestFileName);
+  const int64_t before = std::exchange(identity_.broker_epoch, epoch);
+  const Status status = write_identity();
+  if (!status.ok()) identity_.broker_epoch = before;
+  return status;
+}
+
 Status LogDirectory::bind_cluster(const Uuid& cluster_id) {
+  const std::scoped_lock lock(mutex_);
   if (identity_.cluster_id == cluster_id) return Status();
   if (!identity_.cluster_id.is_zero()) {
     return error(

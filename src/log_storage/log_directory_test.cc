@@ -40,6 +40,24 @@ TEST_F(DataFolder, IsCreatedOnceAndKeepsItsIdentity) {
   EXPECT_EQ(directory->bind_cluster(Uuid{5, 7}), ErrorCode::inconsistent_cluster_id);
 }
 
+TEST_F(DataFolder, RemembersTheNewestBrokerEpochAndMissesItsManifest) {
+  auto directory = must_open();
+  EXPECT_EQ(directory->identity().broker_epoch, -1);
+  ASSERT_TRUE(directory->change_list({}).ok());
+  ASSERT_TRUE(directory->write_broker_epoch(8'000'000'000).ok());
+  files.fail_nth(FileOperation::write, 1);
+  EXPECT_FALSE(directory->write_broker_epoch(9'000'000'000).ok());
+  EXPECT_EQ(directory->identity().broker_epoch, 8'000'000'000);
+  directory = nullptr;
+  files.crash(Unsynced::lost);
+  EXPECT_EQ(must_open()->identity().broker_epoch, 8'000'000'000);
+  ASSERT_TRUE(files.remove_file("/a/data/partition-folders").ok());
+  const auto without = open();
+  ASSERT_FALSE(without.has_value());
+  EXPECT_TRUE(without.error().message().starts_with("/a/data/partition-folders is missing"))
+      << without.error().to_string();
+}
+
 TEST_F(DataFolder, IsHeldByOneBrokerAtATime) {
   const auto directory = must_open();
   const auto second = open();

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "foundation/assert.h"
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "log_storage/control_batches.h"
 #include "log_storage/producer_snapshot.h"
@@ -20,32 +20,48 @@ LogProducers::LogProducers(FileSystem& file_system, std::string folder, std::vec
       files_(file_system, folder_, std::move(snapshots)),
       state_(rules.limits) {}
 
-Status LogProducers::rebuild(Segments segments, WallTimeMs now) {
+RunningTimeMs LogProducers::now() const {
+  if (rules_.clock == nullptr) return 0;
+  if (is_planted(Canary::producers_by_wall_clock)) return rules_.clock->wall_now_ms();
+  return std::chrono::duration_cast<Milliseconds>(rules_.clock->now().time_since_epoch()).count();
+}
+
+Status LogProducers::rebuild(Segments segments) {
   const Offset begin = segments.front()->base_offset();
   const Offset end = segments.back()->end_offset();
   NARU_TRY(files_.remove_above(end));
   // One from before the first segment does not know what the removed ones held.
-  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits));
+  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits, now()));
   state_ = std::move(loaded.state);
+  const bool from_snapshot = loaded.offset != kNoOffset;
+  from_first_batch_ = !from_snapshot && begin == Offset(0);
+  if (from_first_batch_) state_.set_complete_from(rules_.complete_from);
+  missing_ = !from_snapshot && begin == end && begin > Offset(0);
+  stored_at_ = now();
   bytes_behind_snapshot_ = 0;
   changes_ = stored_changes_ = 0;
   snapshot_due_ = false;
-  NARU_TRY(replay(segments, std::max(loaded.offset, begin), now));
-  state_.expire(now);
+  NARU_TRY(replay(segments, std::max(loaded.offset, begin)));
+  state_.expire(now());
   account(state_.evicted());  // whoever had to go during the replay had gone before
   return Status();
 }
 
+void LogProducers::learn_complete_from(ProducerId first) {
+  rules_.complete_from = first;
+  if (from_first_batch_) state_.learn_complete_from(first);
+}
+
 Result<ProducerSnapshotFiles::Loaded> LogProducers::state_before(Offset begin, Offset end) {
-  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits));
+  NARU_TRY_ASSIGN(auto loaded, files_.load(begin, end, rules_.limits, now()));
   loaded.offset = std::max(loaded.offset, begin);
   return loaded;
 }
 
-Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
+Status LogProducers::replay(Segments segments, Offset from) {
   for (const auto& segment : segments) {
     if (segment->empty() || segment->end_offset() <= from) continue;
-    Status status = replay(*segment, std::max(from, segment->base_offset()), now);
+    Status status = replay(*segment, std::max(from, segment->base_offset()));
     if (status == ErrorCode::corrupt_message) {
       return error(ErrorCode::corrupt_data, "cannot tell which producers wrote to {}: {}", folder_, status.message());
     }
@@ -54,7 +70,7 @@ Status LogProducers::replay(Segments segments, Offset from, WallTimeMs now) {
   return Status();
 }
 
-Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
+Status LogProducers::replay(Segment& segment, Offset from) {
   NARU_TRY_ASSIGN(BatchWalk walk, segment.walk_from(from));
   NARU_TRY_ASSIGN(const std::shared_ptr<const File> file, segment.file());
   Offset reached = from;
@@ -62,7 +78,7 @@ Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
     const uint64_t position = walk.position();
     NARU_TRY_ASSIGN(const BatchHeader header, walk.next());
     NARU_TRY_ASSIGN(const auto marker, read_marker(*file, position, header));
-    state_.apply(header, now, marker);
+    state_.apply(header, now(), marker);
     bytes_behind_snapshot_ += header.total_size;
     if (header.producer_id >= ProducerId(0)) ++changes_;
     reached = header.next_offset();
@@ -71,8 +87,26 @@ Status LogProducers::replay(Segment& segment, Offset from, WallTimeMs now) {
   return error(ErrorCode::corrupt_message, "{} ends at offset {}", segment.log_path(), reached);
 }
 
-Status LogProducers::truncated(Segments segments) {
-  return rebuild(segments, state_.newest_append_ms());
+Status LogProducers::begin_with(ProducerState state, Offset start) {
+  state_ = std::move(state);
+  from_first_batch_ = false;
+  account(state_.evicted());
+  ProducerSnapshotWork work = begin_snapshot(start);
+  work.write_aside();
+  NARU_TRY(std::move(work.written));
+  NARU_TRY(files_.adopt(start));
+  NARU_TRY(files_.sync_names());
+  stored_changes_ = changes_;
+  missing_ = false;
+  return Status();
+}
+
+Bytes LogProducers::encode_as_of(Offset start) const {
+  return encode_producer_snapshot(state_.as_of(start), start, now());
+}
+
+Result<ProducerState> LogProducers::decode(BytesView snapshot, Offset start) const {
+  return decode_producer_snapshot(snapshot, start, rules_.limits, now());
 }
 
 SequenceCheck LogProducers::check(const BatchHeader& header, const AppendTerms& terms) const {
@@ -84,21 +118,22 @@ SequenceCheck LogProducers::check(const BatchHeader& header, const AppendTerms& 
   return result;
 }
 
-std::optional<TransactionEnd> LogProducers::applied(const BatchHeader& stored, WallTimeMs now,
+std::optional<TransactionEnd> LogProducers::applied(const BatchHeader& stored,
                                                     const std::optional<TransactionMarker>& marker) {
   bytes_behind_snapshot_ += stored.total_size;
   snapshot_due_ |= bytes_behind_snapshot_ >= kSnapshotBytes;
+  missing_ = false;  // too late: what is appended next relies on what is here
+  const uint64_t evicted_before = state_.evicted();
+  const auto ended = state_.apply(stored, now(), marker);
   if (stored.producer_id < ProducerId(0)) return std::nullopt;
   ++changes_;
-  const uint64_t evicted_before = state_.evicted();
-  const auto ended = state_.apply(stored, now, marker);
-  state_.expire(now);
+  state_.expire(now());
   account(evicted_before);
   return ended;
 }
 
-void LogProducers::expire(WallTimeMs now) {
-  if (state_.expire(now) > 0) account(state_.evicted());
+void LogProducers::expire() {
+  if (state_.expire(now()) > 0) account(state_.evicted());
 }
 
 // Where memory is short, whoever is new takes the place of the producer that was idle for longest.
@@ -119,10 +154,11 @@ ProducerSnapshotWork LogProducers::begin_snapshot(Offset end) {
   // From here on, so that a failure is followed by another attempt after as much log again, not at once.
   snapshot_due_ = false;
   bytes_behind_snapshot_ = 0;
+  stored_at_ = now();
   return {.file_system = file_system_,
           .folder = folder_,
           .offset = end,
-          .content = encode_producer_snapshot(state_, end),
+          .content = encode_producer_snapshot(state_, end, now()),
           .producer_changes = changes_};
 }
 
@@ -139,10 +175,16 @@ bool LogProducers::finish_snapshot(const ProducerSnapshotWork& work) {
 }
 
 bool LogProducers::store_snapshot(Offset end) {
-  if (files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes)) return false;
+  const bool nothing_new = files_.newest() == end || (!changed() && bytes_behind_snapshot_ <= kSmallTailBytes);
+  if (nothing_new && !idle_times_are_old()) return false;
   ProducerSnapshotWork work = begin_snapshot(end);
   work.write_aside();
   return finish_snapshot(work);
+}
+
+// Otherwise a broker that is restarted often would remember idle producers for ever.
+bool LogProducers::idle_times_are_old() const {
+  return !state_.empty() && now() - stored_at_ >= rules_.limits.expiration_ms / kPartOfExpiration;
 }
 
 Offset LogProducers::forgettable_end(Offset synced_end) const {

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "foundation/canary_testing.h"
 #include "log_storage/log_storage_testing.h"
 
 namespace naru {
@@ -91,17 +92,21 @@ TEST(LogProducers, ACleanStartKnowsTheProducersWithoutReadingTheLog) {
 }
 
 TEST(LogProducers, AfterAKillOnlyTheLogBehindTheLastSnapshotIsReplayed) {
+  HandClock clock;
   LogOnDisk disk(3);
+  disk.producers.clock = &clock;
   {
     const auto log = disk.must_open();
-    for (int i = 0; i < 40; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 3), i / 3), 5000).has_value());
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i % 3), i / 3)).has_value());
+    clock.running += 500ms;
     ASSERT_TRUE(sync(*log).ok());
-    ASSERT_TRUE(append(*log, batch_of(ProducerId(0), 14), 6000).has_value());
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(0), 14)).has_value());
   }
   disk.kill();
-  const auto log = disk.must_open();  // at time 0
-  EXPECT_EQ(log->producers().find(ProducerId(1))->last_append_ms, 5000) << "from the snapshot";
-  EXPECT_EQ(log->producers().find(ProducerId(0))->last_append_ms, 0) << "replayed: the time of opening";
+  clock.running = 60ms;  // another process
+  const auto log = disk.must_open();
+  EXPECT_EQ(log->producers().find(ProducerId(1))->last_append_ms, 60 - 500) << "from the snapshot: idle for 0.5 s";
+  EXPECT_EQ(log->producers().find(ProducerId(0))->last_append_ms, 60) << "replayed: the time of opening";
 }
 
 TEST(LogProducers, ADamagedSnapshotIsRemovedAndAnEarlierOneOrTheLogUsed) {
@@ -171,16 +176,278 @@ TEST(LogProducers, ATruncationDuringASyncLeavesNoSnapshotOfWhatWasCut) {
 }
 
 TEST(LogProducers, EntriesOutliveTheirRecordsUntilTheyExpire) {
+  HandClock clock;
   LogOnDisk disk(8);
+  disk.producers.clock = &clock;
   disk.producers.limits.expiration_ms = 100;
   const auto log = disk.must_open();
   ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0), 1000).has_value());
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(append(*log, numbered_batch(i), 1000).has_value());
   EXPECT_NE(log->producers().find(ProducerId(1)), nullptr);
-  ASSERT_TRUE(log->maybe_roll_by_time(1099).ok());
+  clock.running += 99ms;
+  ASSERT_TRUE(log->maybe_roll_by_time(1000).ok());
   EXPECT_NE(log->producers().find(ProducerId(1)), nullptr);
-  ASSERT_TRUE(log->maybe_roll_by_time(1100).ok());
+  clock.running += 1ms;
+  ASSERT_TRUE(log->maybe_roll_by_time(1000).ok());
   EXPECT_EQ(log->producers().find(ProducerId(1)), nullptr);
+}
+
+constexpr int64_t kHourMs = 3'600'000;
+
+// Forward by more than a day, and back.
+TEST(LogProducers, AWallClockThatIsSetMakesNobodyExpire) {
+  for (const int64_t hours : {25, 24 * 365, -25}) {
+    HandClock clock;
+    LogOnDisk disk(8);
+    disk.producers.clock = &clock;
+    const auto repeated = build(batch_of(ProducerId(1), 0)).validated.header;
+    {
+      const auto log = disk.must_open();
+      ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0), clock.wall).has_value());
+      clock.wall += hours * kHourMs;
+      ASSERT_TRUE(append(*log, batch_of(ProducerId(2), 0), clock.wall).has_value());
+      ASSERT_TRUE(log->maybe_roll_by_time(clock.wall).ok());
+      EXPECT_TRUE(log->check_sequence(repeated).duplicate.has_value()) << hours;
+      ASSERT_TRUE(log->close().ok());
+    }
+    clock.wall += hours * kHourMs;
+    clock.running = 0ms;
+    const auto log = disk.must_open(true);
+    ASSERT_TRUE(log->maybe_roll_by_time(clock.wall).ok());
+    EXPECT_TRUE(log->check_sequence(repeated).duplicate.has_value()) << hours;
+  }
+}
+
+TEST(LogProducers, WithTheCanaryAWallClockThatIsSetMakesThemExpire) {
+  const PlantedCanary planted(Canary::producers_by_wall_clock);
+  HandClock clock;
+  LogOnDisk disk(8);
+  disk.producers.clock = &clock;
+  const auto log = disk.must_open();
+  ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0), clock.wall).has_value());
+  clock.wall += 25 * kHourMs;
+  ASSERT_TRUE(log->maybe_roll_by_time(clock.wall).ok());
+  EXPECT_TRUE(log->producers().empty());
+}
+
+// A broker that runs for ten hours at a time, and is down for as long: three such times are more than a day.
+TEST(LogProducers, IdleTimesAddUpOverRestartsAndTheTimesInBetweenDoNotCount) {
+  HandClock clock;
+  LogOnDisk disk(8);
+  disk.producers.clock = &clock;
+  {
+    const auto log = disk.must_open();
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(1), 0), clock.wall).has_value());
+    ASSERT_TRUE(log->close().ok());
+  }
+  for (int run = 1; run <= 3; ++run) {
+    clock.wall += 10 * kHourMs;
+    clock.running = 5ms;
+    const auto log = disk.must_open(true);
+    clock.wall += 10 * kHourMs;
+    clock.running += Milliseconds(10 * kHourMs);
+    ASSERT_TRUE(log->maybe_roll_by_time(clock.wall).ok());
+    EXPECT_EQ(log->producers().empty(), run == 3) << run;
+    ASSERT_TRUE(log->close().ok());
+  }
+}
+
+// Whether a new producer may begin in the middle.
+bool may_skip(const PartitionLog& log, int64_t producer) {
+  return log.check_sequence(build(batch_of(ProducerId(producer), 3)).validated.header).refused.ok();
+}
+
+TEST(LogProducers, ALogFromItsBeginKnowsWhoWasNeverThere) {
+  LogOnDisk disk(12);
+  EXPECT_TRUE(may_skip(*disk.must_open(), 100)) << "nothing is known of the topic";
+  disk.producers.complete_from = ProducerId(50);
+  disk.producers.limits.max_producers = 2;
+  {
+    const auto log = disk.must_open();
+    EXPECT_FALSE(may_skip(*log, 50));
+    EXPECT_TRUE(may_skip(*log, 49)) << "may continue what it sent to an earlier topic of the name";
+    for (const int64_t producer : {60, 61, 62}) {
+      ASSERT_TRUE(append(*log, batch_of(ProducerId(producer), 0)).has_value());
+    }
+    EXPECT_EQ(log->producers().complete_from(), ProducerId(61));
+    ASSERT_TRUE(sync(*log).ok());
+  }
+  disk.kill();
+  {
+    const auto log = disk.must_open();
+    EXPECT_EQ(log->producers().complete_from(), ProducerId(61)) << "read from the log";
+    ASSERT_TRUE(log->close().ok());
+  }
+  EXPECT_EQ(snapshots_of(disk).size(), 1u);
+  disk.producers.complete_from = ProducerId(0);
+  EXPECT_EQ(disk.must_open(true)->producers().complete_from(), ProducerId(61)) << "read from the snapshot";
+}
+
+TEST(LogProducers, WhatTheTopicSaysCountsForALogThatWasOpenedBefore) {
+  LogOnDisk disk(14);
+  disk.producers.limits.max_producers = 2;
+  {
+    const auto log = disk.must_open();
+    for (const int64_t producer : {60, 61, 62}) {
+      ASSERT_TRUE(append(*log, batch_of(ProducerId(producer), 0)).has_value());
+    }
+    EXPECT_TRUE(may_skip(*log, 100));
+    log->learn_complete_from(ProducerId(50));
+    EXPECT_EQ(log->producers().complete_from(), ProducerId(61)) << "what was forgotten before counts, too";
+    EXPECT_FALSE(may_skip(*log, 100));
+    ASSERT_TRUE(sync(*log).ok());
+    ASSERT_TRUE(log->truncate_to(Offset(1)).ok());
+    EXPECT_EQ(log->producers().complete_from(), ProducerId(50)) << "nobody has been forgotten any more";
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(61), 0)).has_value());
+    ASSERT_TRUE(log->close().ok());
+  }
+  const auto log = disk.must_open(true);
+  EXPECT_EQ(log->producers().complete_from(), ProducerId(50)) << "read from the snapshot";
+  log->learn_complete_from(ProducerId(0));
+  EXPECT_EQ(log->producers().complete_from(), ProducerId(50)) << "a snapshot knows better";
+}
+
+TEST(LogProducers, ALogWithoutItsBeginDoesNotKnowWhoWasThere) {
+  LogOnDisk disk(13);
+  disk.producers.complete_from = ProducerId(0);
+  {
+    const auto log = disk.must_open();
+    ASSERT_TRUE(append(*log, batch_of(ProducerId(60), 0)).has_value());
+    ASSERT_TRUE(log->restart_at(Offset(100), 0).ok());
+    EXPECT_TRUE(log->producers_missing());
+    EXPECT_TRUE(may_skip(*log, 60));
+  }
+  disk.kill();
+  const auto log = disk.must_open();
+  EXPECT_TRUE(log->producers_missing()) << "a crash does not change that";
+  EXPECT_TRUE(may_skip(*log, 60));
+}
+
+// --- A replica that begins anew --------------------------------------------------------------------------------------
+
+// Forty batches of seven producers, of which the first thirty are deleted.
+std::unique_ptr<PartitionLog> log_without_its_begin(LogOnDisk& disk) {
+  auto log = disk.must_open();
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(append(*log, batch_of(ProducerId(i < 30 ? i % 7 : i % 2), i)).has_value());
+  EXPECT_TRUE(sync(*log).ok());
+  EXPECT_TRUE(move_start(*log, Offset(30)).ok());
+  return log;
+}
+
+bool copy_records(PartitionLog& from, PartitionLog& to) {
+  for (Offset at = to.end_offset(); at < from.end_offset();) {
+    const auto slice = from.read(at, from.end_offset(), 1, true);
+    Bytes bytes(slice->bytes);
+    EXPECT_TRUE(slice->file->read_at(slice->position, bytes).has_value());
+    const auto header = parse_batch_header(bytes);
+    if (!to.append_stored(bytes, *header, 0)) return false;
+    at = slice->next_offset;
+  }
+  return true;
+}
+
+TEST(LogProducers, AReplicaThatBeginsAnewKnowsTheProducersOfItsLeader) {
+  LogOnDisk leaders_disk(14), disk(15);
+  leaders_disk.producers.complete_from = ProducerId(0);
+  const auto leader = log_without_its_begin(leaders_disk);
+  const auto log = disk.must_open();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(99), i)).has_value());
+  ASSERT_TRUE(log->restart_at(Offset(30), 0).ok());
+  ASSERT_TRUE(log->producers_missing());
+  ASSERT_TRUE(log->restart_with(Offset(30), leader->producers_at_start(), 0).ok());
+  EXPECT_FALSE(log->producers_missing());
+  EXPECT_EQ(log->producers().find(ProducerId(99)), nullptr);
+  ASSERT_TRUE(copy_records(*leader, *log));
+  EXPECT_EQ(without_times(log->producers()), without_times(leader->producers()));
+  EXPECT_EQ(log->producers().complete_from(), leader->producers().complete_from());
+  EXPECT_TRUE(log->check_sequence(build(batch_of(ProducerId(6), 27)).validated.header).duplicate.has_value());
+}
+
+TEST(LogProducers, WhatAReplicaIsToldOfProducersIsChecked) {
+  LogOnDisk leaders_disk(14), disk(15);
+  const auto leader = log_without_its_begin(leaders_disk);
+  const auto log = disk.must_open();
+  Bytes told = leader->producers_at_start();
+  EXPECT_EQ(log->restart_with(Offset(29), told, 0), ErrorCode::corrupt_data) << "of another offset";
+  told[40] ^= std::byte{1};
+  EXPECT_EQ(log->restart_with(Offset(30), told, 0), ErrorCode::corrupt_data);
+  EXPECT_EQ(log->end_offset(), Offset(0)) << "nothing has happened";
+}
+
+// Whatever moment the power goes at: a replica that has begun anew knows what it was told, or knows that it was not.
+TEST(LogProducers, BeginningAnewIsNeverTakenForKnowingTheProducersAtAnyCrashPoint) {
+  const QuietLog quiet;
+  LogOnDisk leaders_disk(14);
+  const auto leader = log_without_its_begin(leaders_disk);
+  const Bytes told = leader->producers_at_start();
+  const std::string expected = without_times(leader->producers());
+  const auto scenario = [&](LogOnDisk& disk) {
+    auto opened = disk.open();
+    if (!opened) return false;
+    PartitionLog& log = *opened->log;
+    // The former log ends behind the start of the new one, and has snapshots that would fit it.
+    for (int i = 0; i < 35; ++i) {
+      if (!append(log, batch_of(ProducerId(90 + i % 3), i))) return false;
+      if (i % 5 == 4 && !sync(log).ok()) return false;
+    }
+    return log.restart_at(Offset(30), 0).ok() && log.restart_with(Offset(30), told, 0).ok() &&
+           copy_records(*leader, log) && sync(log).ok();
+  };
+  uint64_t mutations = 0, began = 0, missing = 0;
+  {
+    LogOnDisk disk(1);
+    const uint64_t before = disk.files().mutations();
+    ASSERT_TRUE(scenario(disk));
+    mutations = disk.files().mutations() - before;
+  }
+  for (uint64_t point = 0; point <= mutations; ++point) {
+    LogOnDisk disk(1);
+    disk.files().die_after(point);
+    ASSERT_EQ(scenario(disk), point == mutations);
+    for (uint64_t outcome = 0; outcome < 8; ++outcome) {
+      SCOPED_TRACE(fmt::format("step {} of {}, outcome {}", point, mutations, outcome));
+      LogOnDisk crashed = disk.copy(outcome);
+      crashed.crash(outcome == 0 ? Unsynced::lost : outcome == 1 ? Unsynced::kept : Unsynced::mixed);
+      const auto log = crashed.must_open();
+      ASSERT_NE(log, nullptr);
+      if (log->start_offset() != Offset(30)) continue;  // it has not begun yet
+      if (log->producers_missing()) {
+        ++missing;
+        ASSERT_EQ(log->end_offset(), Offset(30));
+        ASSERT_TRUE(log->restart_with(Offset(30), told, 0).ok());
+      } else if (log->producers().find(ProducerId(90)) != nullptr) {
+        continue;  // the former log, from there on
+      }
+      ++began;
+      ASSERT_TRUE(copy_records(*leader, *log));
+      ASSERT_EQ(without_times(log->producers()), expected);
+    }
+  }
+  EXPECT_GT(began, 100u);
+  EXPECT_GT(missing, 10u);
+}
+
+// The power went between the new start and the removal of what is below it, and nothing but these segments tells of
+// their producers.
+TEST(LogProducers, SegmentsBelowTheStartThatAreStillThereTellOfTheirProducers) {
+  for (const Canary canary : {Canary::none, Canary::producers_below_start}) {
+    LogOnDisk disk(16);
+    std::string known;
+    {
+      const auto log = disk.must_open();
+      for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i / 10), i)).has_value());
+      ASSERT_TRUE(sync(*log).ok());
+      known = without_times(log->producers());
+      ASSERT_TRUE(move_start(*log, Offset(25)).ok());
+      for (const std::string& path : snapshots_of(disk)) ASSERT_TRUE(disk.files().remove_file(path).ok());
+    }
+    disk.kill();
+    const PlantedCanary planted(canary);
+    const auto log = disk.must_open();
+    EXPECT_EQ(without_times(log->producers()) == known, canary == Canary::none);
+    EXPECT_EQ(log->segment_facts().front().base_offset > Offset(10), true) << "they are gone now";
+    EXPECT_EQ(log->producers().find(ProducerId(0)) != nullptr, canary == Canary::none);
+  }
 }
 
 TEST(LogProducers, MemoryIsAccountedAndWhenItIsShortTheLongestIdleGo) {

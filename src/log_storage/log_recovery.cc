@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "foundation/sort_and_drop_doubles.h"
 #include "log_storage/aborted_rebuild.h"
@@ -118,7 +119,7 @@ void LogRecovery::sort_files(const std::vector<DirectoryEntry>& entries) {
     } else if (name.ends_with(kProducerSnapshotAsideSuffix)) {
       leftovers_.push_back(folder_ + "/" + entry.name);
     } else if (name != kEpochFileName && name != kMetadataFileName && name != kCheckpointFileName &&
-               name != kCompactionFileName && !name.ends_with(".tmp")) {
+               name != kCompactionFileName && name != kTombstoneFileName && !name.ends_with(".tmp")) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", name);
     }
   }
@@ -373,17 +374,17 @@ Result<std::vector<std::unique_ptr<Segment>>> LogRecovery::segments_below_start(
 Status LogRecovery::settle_producers() {
   for (const std::string& path : leftovers_) NARU_TRY(file_system_.remove_file(path));
   LogProducers& producers = *log_.producers;
-  if (!below_start_.empty()) {
+  if (!below_start_.empty() && !is_planted(Canary::producers_below_start)) {
     // They may hold the last batches of a producer that no snapshot knows. Nothing was promised of them.
     NARU_TRY_ASSIGN(auto segments, segments_below_start());
     const size_t below = segments.size();
     std::ranges::move(log_.segments, std::back_inserter(segments));
-    const Status status = producers.rebuild(segments, options_.now);
+    const Status status = producers.rebuild(segments);
     log_.segments.clear();
     std::ranges::move(std::span(segments).subspan(below), std::back_inserter(log_.segments));
     if (status.code() != ErrorCode::corrupt_data) return status;
   }
-  return producers.rebuild(log_.segments, options_.now);
+  return producers.rebuild(log_.segments);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "foundation/sanitized_testing.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/partition_log.h"
+#include "platform/clock.h"
 #include "platform/simulated/simulated_file_system.h"
 #include "platform/simulated/simulated_random.h"
 #include "record_format/batch_builder.h"
@@ -144,6 +145,16 @@ class QuietLog {
   ~QuietLog() { testing::internal::GetCapturedStderr(); }
   QuietLog(const QuietLog&) = delete;
   QuietLog& operator=(const QuietLog&) = delete;
+};
+
+// Stands still until it is told otherwise. The wall clock is a separate one.
+class HandClock final : public Clock {
+ public:
+  MonotonicTime now() const override { return MonotonicTime(running); }
+  WallTimeMs wall_now_ms() const override { return wall; }
+
+  Milliseconds running{1'000'000};
+  WallTimeMs wall = 1'750'000'000'000;
 };
 
 inline constexpr Uuid kTestTopic{7, 8};

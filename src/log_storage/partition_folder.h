@@ -22,6 +22,7 @@ inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";
 inline constexpr std::string_view kMetadataFileName = "partition.metadata";
 inline constexpr std::string_view kCheckpointFileName = "checkpoint";
 inline constexpr std::string_view kCompactionFileName = "compaction-checkpoint";
+inline constexpr std::string_view kTombstoneFileName = "tombstone-horizon";
 // Behind the name of a file: what a compaction is writing, and what is about to take the place of older segments.
 inline constexpr std::string_view kCleanedSuffix = ".cleaned";
 inline constexpr std::string_view kSwapSuffix = ".swap";

@@ -8,6 +8,7 @@
 
 #include "foundation/assert.h"
 #include "foundation/log.h"
+#include "foundation/shortage.h"
 #include "log_storage/checkpoint_file.h"
 #include "log_storage/compaction_progress_file.h"
 #include "log_storage/control_batches.h"
@@ -19,7 +20,7 @@ namespace {
 
 // The log is as it was, and the same call may succeed later.
 bool is_temporary(const Status& status) {
-  return status == ErrorCode::disk_full || status == ErrorCode::too_many_open_files;
+  return is_shortage(status);
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ Result<OpenedLog> PartitionLog::open(FileSystem& file_system, OpenFiles& open_fi
   NARU_TRY(log->replay(options, report));
   NARU_TRY(log->begin_at_start(options.now, report));
   NARU_TRY_ASSIGN(log->compaction_progress_, read_compaction_progress(file_system, log->folder(), log->truncations_));
+  NARU_TRY(log->open_tombstone_horizon());
   if (report.remarkable()) log_warn("log_storage", "recovered {}: {}", log->folder(), report.to_string());
   return OpenedLog{std::move(log), std::move(report)};
 }
@@ -130,7 +132,7 @@ Result<AppendOutcome> PartitionLog::write_batch(const BatchToWrite& batch, WallT
     return failure(after_failed_write(std::move(status)));
   }
   if (epochs_.assign(stored.leader_epoch, stored.base_offset)) unsynced_.epochs = true;
-  const auto ended = producers_.applied(stored, now, marker);
+  const auto ended = producers_.applied(stored, marker);
   if (ended && ended->result == TransactionResult::abort) note_aborted(*ended);
   AppendOutcome outcome{.base_offset = stored.base_offset,
                         .last_offset = stored.last_offset(),
@@ -147,7 +149,7 @@ Status PartitionLog::make_room(const BatchHeader& stored, WallTimeMs now) {
 }
 
 Status PartitionLog::maybe_roll_by_time(WallTimeMs now) {
-  producers_.expire(now);
+  producers_.expire();
   NARU_TRY(check_writable());
   return active().is_due_to_roll(config_, now) ? roll(now) : Status();
 }

@@ -125,6 +125,12 @@ class PartitionLog {
     return producers_.check(header, terms);
   }
   const ProducerState& producers() const { return producers_.state(); }
+  // Of a log that was opened before its topic was known: as ProducerRules::complete_from.
+  void learn_complete_from(ProducerId first) { producers_.learn_complete_from(first); }
+  // The log is empty, does not begin at 0, and was never told what was known of producers there: restart_with().
+  bool producers_missing() const { return producers_.missing(); }
+  // What a replica has to know of producers before it begins to copy this log from its start.
+  Bytes producers_at_start() const { return producers_.encode_as_of(start_offset_); }
 
   // --- Transactions. Their markers are appended like other batches. --------------------------------------------------
   // Readers of committed transactions read to here; start_offset() at least, `high_watermark` at most.
@@ -168,6 +174,11 @@ class PartitionLog {
   // nothing of it any more. Blocks on syncs. A crash in between leaves the log as it was, or empty at `start`, or with
   // its former records at and behind `start`. request_timed_out while it is being compacted. A failure is final.
   Status restart_at(Offset start, WallTimeMs now);
+  // The same, and `producers` is what was known of producers there. Stored durably before anything can be appended: a
+  // crash in between leaves an empty log whose producers_missing(), and so does a full disk.
+  Status restart_with(Offset start, ProducerState producers, WallTimeMs now);
+  // `producers`: the producers_at_start() of another replica that begins at `start`.
+  Status restart_with(Offset start, BytesView producers, WallTimeMs now);
 
   // What has to be done so that everything appended so far is durable. One at a time: finish_sync() comes before the
   // next begin_sync(), truncation and appends may come in between. Not on an offline log.
@@ -224,11 +235,21 @@ class PartitionLog {
   Result<std::unique_ptr<LogCompaction>> begin_compaction(size_t segments, const CompactionSettings& settings);
   // False: the log was truncated since, what clean_next() has made is void. True: until end_swap(), nothing that is
   // being replaced can be truncated.
-  bool begin_swap(const LogCompaction& compaction);
+  bool begin_swap(LogCompaction& compaction);
+  // Instead of commit_swap(), when store_horizon() has failed: nothing has happened.
+  void give_up_swap();
   // `committed`: what commit_swap() and finish_swap() said. A failure takes the log offline.
   Status adopt_swap(LogCompaction& compaction, const Status& committed);
   Status end_swap(const LogCompaction& compaction, const Status& finished);
   void end_compaction(const LogCompaction& compaction) { compaction_progress_ = compaction.progress(); }
+
+  // Where delete markers are missing. Above the end of the log while a copy of a log that lacks them is being made.
+  const TombstoneHorizon& tombstone_horizon() const { return tombstones_; }
+  // Markers are missing below `end` in what is going to be appended, because they are in the log that it comes from.
+  // Blocks on syncs; request_timed_out while the log is being compacted.
+  Status raise_tombstone_horizon(Offset end);
+  // What is going to be appended lacks none.
+  void limit_tombstone_horizon();
 
   bool offline() const { return !offline_reason_.ok(); }
   const Status& offline_reason() const { return offline_reason_; }
@@ -280,6 +301,9 @@ class PartitionLog {
   Result<std::optional<OffsetAndTimestamp>> find_in_segment(Segment& segment, WallTimeMs timestamp, Offset end_limit);
   // The first offset at or behind `from`, below `limit`, in a batch with records; `from` when there is none.
   Result<Offset> skip_empty_batches(Offset from, Offset limit);
+  Status open_tombstone_horizon();
+  Status store_tombstone_horizon(const TombstoneHorizon& horizon);
+  Status store_lower_horizon();
   Status check_writable() const;
   // Decides what a failed write means, and returns what the caller is told.
   Status after_failed_write(Status status);
@@ -300,8 +324,10 @@ class PartitionLog {
   Status offline_reason_;
 
   CompactionProgress compaction_progress_;
-  std::optional<Offset> swap_end_;         // set while segments below are being replaced
-  std::optional<uint64_t> compacting_at_;  // truncations_ when the running compaction began
+  TombstoneHorizon tombstones_;
+  std::optional<TombstoneHorizon> stored_tombstones_;  // as the file says; nothing: there is none, or it is not known
+  std::optional<Offset> swap_end_;                     // set while segments below are being replaced
+  std::optional<uint64_t> compacting_at_;              // truncations_ when the running compaction began
 
   // What the next SyncWork has to cover besides the active segment.
   UnsyncedParts unsynced_;

@@ -11,6 +11,8 @@ namespace naru {
 Result<std::unique_ptr<LogCompaction>> PartitionLog::begin_compaction(size_t segments,
                                                                       const CompactionSettings& settings) {
   NARU_ASSERT(segments < segments_.size(), "the active segment of {} is not compacted", folder_);
+  // Before the first progress is stored: without this file, progress means markers that were dropped unnoticed.
+  NARU_TRY(store_tombstone_horizon(tombstones_));
   LogCompaction::Source source{.file_system = &file_system_,
                                .open_files = &open_files_,
                                .folder = folder_,
@@ -40,11 +42,17 @@ Result<std::unique_ptr<LogCompaction>> PartitionLog::begin_compaction(size_t seg
   return std::make_unique<LogCompaction>(std::move(source), settings);
 }
 
-bool PartitionLog::begin_swap(const LogCompaction& compaction) {
+bool PartitionLog::begin_swap(LogCompaction& compaction) {
   NARU_ASSERT(!swap_end_, "two swaps in {} at once", folder_);
   if (compacting_at_ != truncations_) return false;
+  if (compaction.dropped_end() > Offset(0)) compaction.set_horizon(tombstones_.after_drop(compaction.dropped_end()));
   swap_end_ = compaction.replaced_end();
   return true;
+}
+
+void PartitionLog::give_up_swap() {
+  swap_end_ = std::nullopt;
+  stored_tombstones_ = std::nullopt;  // it may have been written, or not
 }
 
 Status PartitionLog::adopt_swap(LogCompaction& compaction, const Status& committed) {
@@ -61,6 +69,7 @@ Status PartitionLog::adopt_swap(LogCompaction& compaction, const Status& committ
   const auto begin = segments_.begin() + static_cast<ptrdiff_t>(first);
   *begin = compaction.take_segment();
   segments_.erase(begin + 1, begin + static_cast<ptrdiff_t>(replaced.size()));
+  if (compaction.horizon()) stored_tombstones_ = tombstones_ = *compaction.horizon();
   return Status();
 }
 
@@ -69,6 +78,48 @@ Status PartitionLog::end_swap(const LogCompaction& compaction, const Status& fin
   swap_end_ = std::nullopt;
   NARU_TRY(check_writable());
   segments_[segment_index(compaction.replaced().front())]->files_are_in_place();
+  return Status();
+}
+
+// --- The tombstone horizon -------------------------------------------------------------------------------------------
+
+// What is missing lies below the end, whatever the file says: a crash may have come between a truncation and the file.
+Status PartitionLog::open_tombstone_horizon() {
+  using Kind = StoredTombstoneHorizon::Kind;
+  NARU_TRY_ASSIGN(const StoredTombstoneHorizon stored, read_tombstone_horizon(file_system_, folder_));
+  if (stored.kind == Kind::stored) stored_tombstones_ = stored.value;
+  tombstones_ = stored.value;
+  // Naru did not keep it once: all that was compacted may lack markers.
+  if (stored.kind == Kind::none) tombstones_.offset = compaction_progress_.first_dirty;
+  if (stored.kind == Kind::damaged) tombstones_.offset = active().base_offset();  // which is never compacted
+  limit_tombstone_horizon();
+  return stored.kind == Kind::none ? Status() : store_lower_horizon();
+}
+
+void PartitionLog::limit_tombstone_horizon() {
+  tombstones_.offset = std::min(tombstones_.offset, end_offset());
+}
+
+// Without room for it, the higher one that is stored stays, which only means that somebody begins anew without need.
+Status PartitionLog::store_lower_horizon() {
+  const Status status = store_tombstone_horizon(tombstones_);
+  return is_temporary(status) ? Status() : status;
+}
+
+Status PartitionLog::store_tombstone_horizon(const TombstoneHorizon& horizon) {
+  if (stored_tombstones_ == horizon) return Status();
+  NARU_TRY(write_tombstone_horizon(file_system_, folder_, horizon));
+  stored_tombstones_ = horizon;
+  return Status();
+}
+
+Status PartitionLog::raise_tombstone_horizon(Offset end) {
+  NARU_TRY(check_writable());
+  if (end <= tombstones_.offset) return Status();
+  if (swap_end_) return error(ErrorCode::request_timed_out, "{} is being compacted: try again", folder_);
+  const TombstoneHorizon raised{.offset = end, .drops = tombstones_.drops};
+  if (Status status = store_tombstone_horizon(raised); !status.ok()) return after_failed_write(std::move(status));
+  tombstones_ = raised;
   return Status();
 }
 

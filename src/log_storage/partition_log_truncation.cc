@@ -1,6 +1,7 @@
 // Taking records away from the end of a log, or all of them.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "log_storage/aborted_rebuild.h"
 #include "log_storage/checkpoint_file.h"
@@ -45,7 +46,9 @@ Status PartitionLog::truncate_segments(Offset end) {
   epochs_.truncate(end_offset());
   compaction_progress_.first_dirty = std::min(compaction_progress_.first_dirty, end_offset());
   unsynced_.epochs = true;
-  NARU_TRY(producers_.truncated(segments_));
+  limit_tombstone_horizon();
+  if (stored_tombstones_) NARU_TRY(store_lower_horizon());
+  NARU_TRY(producers_.rebuild(segments_));
   if (!last.aborted_in_doubt()) return Status();
   std::vector<Segment*> segments;
   for (const auto& segment : segments_) segments.push_back(segment.get());
@@ -63,10 +66,25 @@ Status PartitionLog::restart_at(Offset start, WallTimeMs now) {
   return Status();
 }
 
-// The epochs go first: those of records that are gone would contradict the leader's for ever, while those of records
-// that a crash leaves can be read from them. Then the promises, without an older slot: from there on recovery misses
-// nothing of what is being removed, and no commit journal brings it back.
+Status PartitionLog::restart_with(Offset start, ProducerState producers, WallTimeMs now) {
+  NARU_TRY(check_writable());
+  const bool is_there = start_offset_ == start && end_offset() == start && segments_.front()->base_offset() == start;
+  if (!is_there) NARU_TRY(restart_at(start, now));
+  const Status stored = producers_.begin_with(std::move(producers), start);
+  return stored.ok() ? Status() : after_failed_write(stored);
+}
+
+Status PartitionLog::restart_with(Offset start, BytesView producers, WallTimeMs now) {
+  NARU_TRY_ASSIGN(ProducerState state, producers_.decode(producers, start));
+  return restart_with(start, std::move(state), now);
+}
+
+// Snapshots that could be taken for some of the new log go first: without them, more is read. Then the epochs: those of
+// records that are gone would contradict the leader's for ever, while those of records that a crash leaves can be read
+// from them. Then the promises, without an older slot: from there on recovery misses nothing of what is being removed,
+// and no commit journal brings it back.
 Status PartitionLog::begin_empty_at(Offset start, WallTimeMs now) {
+  NARU_TRY(producers_.forget_snapshots_from(start));
   NARU_TRY(replace_file(file_system_, folder_, std::string(kEpochFileName), as_bytes(EpochHistory().to_text())));
   ++truncations_;
   start_offset_ = noted_start_ = start;
@@ -85,7 +103,9 @@ Status PartitionLog::begin_empty_at(Offset start, WallTimeMs now) {
   NARU_TRY(active().activate(OpenMode::create, now));
   unsynced_ = {};
   NARU_TRY(file_system_.sync_directory(folder_));
-  return producers_.rebuild(segments_, now);
+  limit_tombstone_horizon();
+  if (stored_tombstones_) NARU_TRY(store_lower_horizon());
+  return producers_.rebuild(segments_);
 }
 
 Status PartitionLog::remove_segments_behind(size_t last_kept) {

@@ -1,5 +1,7 @@
 #include "log_storage/producer_snapshot.h"
 
+#include <algorithm>
+
 #include "foundation/byte_reader.h"
 #include "foundation/byte_writer.h"
 #include "foundation/crc32c.h"
@@ -8,16 +10,18 @@ namespace naru {
 namespace {
 
 constexpr uint64_t kMagic = 0x6e6172752e706964;  // "naru.pid"
-constexpr int32_t kVersion = 2;
+constexpr int32_t kVersion = 3;
+constexpr int32_t kVersionWithWallTimes = 2;
 constexpr int32_t kVersionWithoutTransactions = 1;
 constexpr size_t kCrcBytes = 4;
-constexpr size_t kHeaderBytes = 24, kProducerBytes = 47, kBatchBytes = 24, kEndedBytes = 16;
+constexpr int64_t kLongestIdleMs = int64_t{1} << 60;  // so that no difference of times overflows
+constexpr size_t kHeaderBytes = 24, kCompleteFromBytes = 8, kProducerBytes = 47, kBatchBytes = 24, kEndedBytes = 16;
 
-void write_producer(ByteWriter& writer, const Producer& producer) {
+void write_producer(ByteWriter& writer, const Producer& producer, RunningTimeMs now) {
   writer.write_int(producer.id.value());
   writer.write_int(producer.epoch.value());
   writer.write_int(producer.last_timestamp);
-  writer.write_int(producer.last_append_ms);
+  writer.write_int(std::max<int64_t>(now - producer.last_append_ms, 0));
   writer.write_int(producer.coordinator_epoch);
   writer.write_int(producer.last_marker.value());
   writer.write_int(producer.transaction_start.value());
@@ -56,17 +60,24 @@ void read_transactions(ByteReader& reader, Offset end, Producer& producer) {
   if (!marker_fits || !start_fits) reader.fail("a transaction that cannot be");
 }
 
-Producer read_producer(ByteReader& reader, Offset end, int32_t version) {
+// When it last appended. By the wall clock of then, in older versions: that says nothing now.
+RunningTimeMs read_last_append(ByteReader& reader, int32_t version, RunningTimeMs now) {
+  const auto stored = reader.read_int<int64_t>();
+  if (stored < 0) reader.fail("a time that cannot be");
+  return version <= kVersionWithWallTimes ? now : now - std::min(stored, kLongestIdleMs);
+}
+
+Producer read_producer(ByteReader& reader, Offset end, int32_t version, RunningTimeMs now) {
   Producer producer{.id = ProducerId(reader.read_int<int64_t>()),
                     .epoch = ProducerEpoch(reader.read_int<int16_t>()),
                     .batches = {},
                     .last_timestamp = reader.read_int<int64_t>(),
-                    .last_append_ms = reader.read_int<int64_t>()};
+                    .last_append_ms = read_last_append(reader, version, now)};
   const bool with_transactions = version > kVersionWithoutTransactions;
   if (with_transactions) read_transactions(reader, end, producer);
   const auto count = reader.read_int<uint8_t>();
-  if (producer.id < ProducerId(0) || producer.epoch < ProducerEpoch(0) || producer.last_append_ms < 0 ||
-      (count < 1 && !with_transactions) || count > Producer::kWindow) {
+  if (producer.id < ProducerId(0) || producer.epoch < ProducerEpoch(0) || (count < 1 && !with_transactions) ||
+      count > Producer::kWindow) {
     reader.fail("a producer that cannot be");
     return producer;
   }
@@ -92,16 +103,17 @@ void read_ended(ByteReader& reader, Offset end, ProducerState& state) {
 
 }  // namespace
 
-Bytes encode_producer_snapshot(const ProducerState& state, Offset offset) {
+Bytes encode_producer_snapshot(const ProducerState& state, Offset offset, RunningTimeMs now) {
   Bytes bytes;
-  bytes.reserve(kHeaderBytes + state.size() * (kProducerBytes + Producer::kWindow * kBatchBytes) + 4 +
-                state.ended().entries().size() * kEndedBytes + kCrcBytes);
+  bytes.reserve(kHeaderBytes + kCompleteFromBytes + state.size() * (kProducerBytes + Producer::kWindow * kBatchBytes) +
+                4 + state.ended().entries().size() * kEndedBytes + kCrcBytes);
   ByteWriter writer(bytes);
   writer.write_int(kMagic);
   writer.write_int(kVersion);
   writer.write_int(static_cast<int32_t>(state.size()));
   writer.write_int(offset.value());
-  for (const Producer& producer : state.producers()) write_producer(writer, producer);
+  writer.write_int(state.complete_from().value());
+  for (const Producer& producer : state.producers()) write_producer(writer, producer, now);
   writer.write_int(static_cast<int32_t>(state.ended().entries().size()));
   for (const EndedTransactions::Entry& ended : state.ended().entries()) {
     writer.write_int(ended.first_offset.value());
@@ -111,7 +123,8 @@ Bytes encode_producer_snapshot(const ProducerState& state, Offset offset) {
   return bytes;
 }
 
-Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, const ProducerLimits& limits) {
+Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, const ProducerLimits& limits,
+                                               RunningTimeMs now) {
   if (bytes.size() < kHeaderBytes + kCrcBytes) return failure(ErrorCode::corrupt_data, "{} bytes", bytes.size());
   const BytesView content = bytes.first(bytes.size() - kCrcBytes);
   if (crc32c(content) != load_big_endian<uint32_t>(bytes.data() + content.size())) {
@@ -120,7 +133,7 @@ Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, c
   ByteReader reader(content);
   if (reader.read_int<uint64_t>() != kMagic) return failure(ErrorCode::corrupt_data, "not a producer snapshot");
   const auto version = reader.read_int<int32_t>();
-  if (version != kVersion && version != kVersionWithoutTransactions) {
+  if (version < kVersionWithoutTransactions || version > kVersion) {
     return failure(ErrorCode::unsupported_format, "version {}, this Naru knows {}", version, kVersion);
   }
   const auto count = reader.read_int<int32_t>();
@@ -128,8 +141,13 @@ Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, c
     return failure(ErrorCode::corrupt_data, "it says that it is the one of offset {}", of);
   }
   ProducerState state(limits);
+  if (version > kVersionWithWallTimes) {
+    const ProducerId complete_from(reader.read_int<int64_t>());
+    if (complete_from < ProducerId(0)) reader.fail("a producer id that cannot be");
+    state.set_complete_from(complete_from);
+  }
   for (int32_t i = 0; i < count && reader.ok(); ++i) {
-    const Producer producer = read_producer(reader, offset, version);
+    const Producer producer = read_producer(reader, offset, version, now);
     if (reader.ok() && !state.restore(producer)) reader.fail("a producer is there twice");
   }
   if (version > kVersionWithoutTransactions) read_ended(reader, offset, state);

@@ -8,10 +8,12 @@
 
 namespace naru {
 
-// The state after everything below `offset` was applied.
-Bytes encode_producer_snapshot(const ProducerState& state, Offset offset);
+// The state after everything below `offset` was applied. Times go in as the time since then, and come out as if no time
+// had passed in between: a clock that was set, or a broker that was down, makes nobody look idle.
+Bytes encode_producer_snapshot(const ProducerState& state, Offset offset, RunningTimeMs now);
 
 // corrupt_data for anything but the whole and undamaged snapshot of `offset`; unsupported_format for a newer version.
-Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, const ProducerLimits& limits);
+Result<ProducerState> decode_producer_snapshot(BytesView bytes, Offset offset, const ProducerLimits& limits,
+                                               RunningTimeMs now);
 
 }  // namespace naru

@@ -46,18 +46,18 @@ Status ProducerSnapshotFiles::remove(Offset offset) {
 Status ProducerSnapshotFiles::remove_above(Offset end) {
   if (newest() <= end) return Status();
   while (newest() > end) NARU_TRY(remove(newest()));
-  return file_system_.sync_directory(folder_);
+  return sync_names();
 }
 
 Result<ProducerSnapshotFiles::Loaded> ProducerSnapshotFiles::load(Offset begin, Offset end,
-                                                                  const ProducerLimits& limits) {
+                                                                  const ProducerLimits& limits, RunningTimeMs now) {
   NARU_TRY(remove_oldest());  // a power cut may have brought some back
   const std::vector<Offset> candidates(offsets_.rbegin(), offsets_.rend());
   for (const Offset offset : candidates) {
     if (offset > end || offset < begin) continue;
     auto content = read_whole_file(file_system_, path(offset));
     if (!content && content.error() != ErrorCode::corrupt_data) return failure(std::move(content).error());
-    auto state = content ? decode_producer_snapshot(*content, offset, limits) : failure(content.error());
+    auto state = content ? decode_producer_snapshot(*content, offset, limits, now) : failure(content.error());
     if (state) return Loaded{std::move(*state), offset};
     log_warn("log_storage", "{} is of no use and is removed, an earlier one or the log replaces it: {}", path(offset),
              state.error().to_string());

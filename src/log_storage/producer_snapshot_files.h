@@ -42,13 +42,15 @@ class ProducerSnapshotFiles {
 
   // Removes those above `end` from the disk for good. Blocks.
   Status remove_above(Offset end);
+  // Makes the names of those that are there durable. Blocks.
+  Status sync_names() { return file_system_.sync_directory(folder_); }
 
   struct Loaded {
     ProducerState state;
     Offset offset = kNoOffset;  // kNoOffset: there is none that helps, and the state is empty
   };
   // The newest one that is whole and lies in [begin, end]; a damaged one is removed. Blocks.
-  Result<Loaded> load(Offset begin, Offset end, const ProducerLimits& limits);
+  Result<Loaded> load(Offset begin, Offset end, const ProducerLimits& limits, RunningTimeMs now);
 
   // Gives what was written aside its name, and removes the oldest. Does not sync the folder: if the name is lost, an
   // older one is used.

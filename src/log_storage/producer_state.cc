@@ -91,6 +91,10 @@ Status check_sequence(const BatchHeader& header, const Producer& known, const Ap
 
 }  // namespace
 
+bool ProducerState::was_never_here(ProducerId id) const {
+  return id >= complete_from() && !is_planted(Canary::new_producer_may_skip);
+}
+
 SequenceCheck ProducerState::check(const BatchHeader& header, const AppendTerms& terms) const {
   SequenceCheck result;
   if (header.producer_id < ProducerId(0)) return result;
@@ -100,7 +104,7 @@ SequenceCheck ProducerState::check(const BatchHeader& header, const AppendTerms&
       result.refused = error(ErrorCode::policy_violation, "all of {} producers have open transactions", size());
     } else if (header.is_transactional() && !terms.may_open) {
       result.refused = not_in_transaction(header);
-    } else if (terms.begins_at_zero && header.base_sequence > 0) {
+    } else if (header.base_sequence > 0 && (terms.begins_at_zero || was_never_here(header.producer_id))) {
       result.refused = out_of_order(header, 0);
     }
     return result;
@@ -159,8 +163,10 @@ ProducerState::Producers::iterator ProducerState::find_or_add(ProducerId id, Pro
   return added;
 }
 
-std::optional<TransactionEnd> ProducerState::apply(const BatchHeader& stored, WallTimeMs now,
+std::optional<TransactionEnd> ProducerState::apply(const BatchHeader& stored, RunningTimeMs now,
                                                    const std::optional<TransactionMarker>& marker) {
+  const bool was_compacted = stored.records_count <= stored.last_offset_delta;
+  if (was_compacted) forgotten_end_ = kNoneComplete;
   const bool of_producer = stored.base_sequence >= 0 || stored.is_transactional();
   if (stored.producer_id < ProducerId(0) || !of_producer) return std::nullopt;
   const auto at = find_or_add(stored.producer_id, stored.producer_epoch);
@@ -210,16 +216,15 @@ bool ProducerState::in_transaction(const ProducerIdentity& producer) const {
 Offset ProducerState::last_stable_offset(Offset high_watermark) const {
   Offset stable = high_watermark;
   if (is_planted(Canary::lso_is_high_watermark)) return stable;
-  if (!open_.empty()) stable = std::min(stable, oldest_open());
+  if (!open_.empty()) stable = std::min(stable, oldest_open() + (is_planted(Canary::lso_off_by_one) ? 1 : 0));
   if (const Offset ended = ended_.first_unstable(high_watermark); ended != kNoOffset) stable = std::min(stable, ended);
   return stable;
 }
 
 // --- Forgetting ------------------------------------------------------------------------------------------------------
 
-size_t ProducerState::expire(WallTimeMs now) {
+size_t ProducerState::expire(RunningTimeMs now) {
   size_t expired = 0;
-  // A clock that was set back makes some of them wait for longer, which does no harm.
   while (!by_idleness_.empty() && now - by_idleness_.front().last_append_ms >= limits_.expiration_ms) {
     forget_longest_idle();
     ++expired;
@@ -242,7 +247,9 @@ void ProducerState::make_room(const Producer& newest) {
 }
 
 void ProducerState::forget_longest_idle() {
-  by_id_.erase(by_idleness_.front().id);
+  const ProducerId id = by_idleness_.front().id;
+  if (id >= forgotten_end_) forgotten_end_ = id + 1;
+  by_id_.erase(id);
   by_idleness_.pop_front();
 }
 
@@ -258,6 +265,22 @@ bool ProducerState::restore(const Producer& producer) {
   return true;
 }
 
+ProducerState ProducerState::as_of(Offset start) const {
+  ProducerState state(limits_);
+  state.complete_from_ = complete_from_;
+  state.forgotten_end_ = forgotten_end_;
+  for (Producer producer : producers()) {
+    while (producer.batch_count > 0 && producer.newest().next_offset() > start) --producer.batch_count;
+    if (producer.transaction_start >= start) producer.transaction_start = kNoOffset;
+    if (producer.last_marker >= start) {
+      producer.last_marker = kNoOffset;
+      producer.coordinator_epoch = -1;
+    }
+    state.restore(producer);
+  }
+  return state;
+}
+
 const Producer* ProducerState::find(ProducerId id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &*found->second;
@@ -267,14 +290,6 @@ std::vector<std::reference_wrapper<const Producer>> ProducerState::producers() c
   std::vector<std::reference_wrapper<const Producer>> all(by_idleness_.begin(), by_idleness_.end());
   all.insert(all.end(), in_transactions_.begin(), in_transactions_.end());
   return all;
-}
-
-WallTimeMs ProducerState::newest_append_ms() const {
-  WallTimeMs newest = 0;
-  for (const Producers* list : {&by_idleness_, &in_transactions_}) {
-    if (!list->empty()) newest = std::max(newest, list->back().last_append_ms);
-  }
-  return newest;
 }
 
 }  // namespace naru

@@ -5,11 +5,17 @@
 // judges nothing, so that followers and recovery arrive at the leader's state by applying the same batches. State is a
 // function of the batches applied, their times, the limits and the calls of expire(): no clock in here, and no order by
 // hash.
+//
+// A producer that is not known may have been forgotten, or may never have been here. complete_from() tells them apart:
+// ids from there on were never forgotten, so a producer with such an id that is not known has to begin with sequence 0.
+// Otherwise its second batch, which was in flight when the first was refused, would be taken for the first one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <optional>
@@ -25,6 +31,12 @@
 #include "record_format/transaction_marker.h"
 
 namespace naru {
+
+// Milliseconds by a clock that never steps. Only differences mean something, and only in one process.
+using RunningTimeMs = int64_t;
+
+// As complete_from(): any producer may have been forgotten.
+inline constexpr ProducerId kNoneComplete{std::numeric_limits<int64_t>::max()};
 
 // `steps` sequence numbers behind `sequence`. They are 0 .. 2^31-1, and 0 follows the last.
 int32_t sequence_after(int32_t sequence, int32_t steps);
@@ -49,10 +61,10 @@ struct Producer {
   uint8_t batch_count = 0;                     // 0: of this epoch, only markers or records of a coordinator are known
   std::array<ProducerBatch, kWindow> batches;  // of this epoch, oldest first
   WallTimeMs last_timestamp = kNoTimestamp;    // the largest of the last batch
-  WallTimeMs last_append_ms = 0;               // the broker's clock
-  Offset transaction_start = kNoOffset;        // where the open transaction begins; kNoOffset: none is open
-  Offset last_marker = kNoOffset;              // kNoOffset: none is known, and so is no coordinator epoch
-  int32_t coordinator_epoch = -1;              // in the last marker
+  RunningTimeMs last_append_ms = 0;
+  Offset transaction_start = kNoOffset;  // where the open transaction begins; kNoOffset: none is open
+  Offset last_marker = kNoOffset;        // kNoOffset: none is known, and so is no coordinator epoch
+  int32_t coordinator_epoch = -1;        // in the last marker
 
   bool in_transaction() const { return transaction_start != kNoOffset; }
   // There is at least one.
@@ -107,7 +119,7 @@ class ProducerState {
   ProducerState& operator=(ProducerState&&) = default;
 
   // Whether a client, or a coordinator (sequence -1), may append this batch now. A producer without state may begin
-  // anywhere: what was known of it may have expired. Batches without a producer id always pass. The epoch is judged
+  // anywhere if it may have been forgotten, else with 0. Batches without a producer id always pass. The epoch is judged
   // first, then whether it is a repeated batch, then its transaction, then its sequence.
   SequenceCheck check(const BatchHeader& header, const AppendTerms& terms = {}) const;
   // Whether a coordinator may end the producer's transaction. `transaction_version` 2: each marker has a higher epoch
@@ -117,7 +129,7 @@ class ProducerState {
 
   // The batch, with its offsets, is in the log. Gaps in sequences and epochs that go back are taken as they are. Of a
   // control batch with records, `marker` is what it says.
-  std::optional<TransactionEnd> apply(const BatchHeader& stored, WallTimeMs now,
+  std::optional<TransactionEnd> apply(const BatchHeader& stored, RunningTimeMs now,
                                       const std::optional<TransactionMarker>& marker = std::nullopt);
 
   // --- Transactions. -------------------------------------------------------------------------------------------------
@@ -134,11 +146,27 @@ class ProducerState {
 
   // Forgets producers that have not appended for expiration_ms; never one with an open transaction. Costs what it
   // forgets.
-  size_t expire(WallTimeMs now);
+  size_t expire(RunningTimeMs now);
   // Forgets the one that was idle for longest, unless it is the only one or all have open transactions.
   bool evict_longest_idle();
   // Producers that had to make room since the state was made.
   uint64_t evicted() const { return evicted_; }
+
+  // Every producer with this id or a higher one that has ever appended is known. Rises with those that are forgotten,
+  // and becomes kNoneComplete with the first batch that compaction has changed: it may have taken the batches of
+  // producers that were forgotten elsewhere.
+  ProducerId complete_from() const { return std::max(complete_from_, forgotten_end_); }
+  void set_complete_from(ProducerId first) {
+    complete_from_ = first;
+    forgotten_end_ = ProducerId(0);
+  }
+  // What holds apart from those that this state has forgotten since.
+  void learn_complete_from(ProducerId first) { complete_from_ = first; }
+
+  // What a log that begins at `start` has to know beforehand, so that it arrives at this state with its own batches:
+  // all producers, with what they appended below `start`. Where later batches have replaced what was known then, less
+  // is said of them.
+  ProducerState as_of(Offset start) const;
 
   // Appends a producer as the least idle one; what a snapshot says. False: it is there already.
   bool restore(const Producer& producer);
@@ -149,8 +177,6 @@ class ProducerState {
   const Producer* find(ProducerId id) const;
   // The one that was idle for longest comes first; those with open transactions come last.
   std::vector<std::reference_wrapper<const Producer>> producers() const;
-  // The newest time of an append; 0: there is none.
-  WallTimeMs newest_append_ms() const;
   bool operator==(const ProducerState& other) const {
     return by_idleness_ == other.by_idleness_ && in_transactions_ == other.in_transactions_;
   }
@@ -158,6 +184,7 @@ class ProducerState {
  private:
   using Producers = std::list<Producer>;
 
+  bool was_never_here(ProducerId id) const;
   bool is_full() const { return size() >= limits_.max_producers && by_idleness_.empty(); }
   Producers& list_of(const Producer& producer) { return producer.in_transaction() ? in_transactions_ : by_idleness_; }
   std::optional<TransactionEnd> end_transaction(Producer& producer, Offset marker_offset,
@@ -174,6 +201,8 @@ class ProducerState {
   std::unordered_map<ProducerId, Producers::iterator> by_id_;
   std::map<Offset, ProducerId> open_;  // by where the transactions begin
   EndedTransactions ended_;
+  ProducerId complete_from_ = kNoneComplete;
+  ProducerId forgotten_end_{0};
   uint64_t evicted_ = 0;
 };
 

@@ -142,5 +142,17 @@ TEST_F(StoredFiles, ASegmentRollsBeforeItsRelativeOffsetsOverflow) {
   EXPECT_TRUE(segment.must_roll_for(header, {}, 0));
 }
 
+TEST(EpochHistory, KnowsNothingOfEpochsThatNobodyEverHad) {
+  EpochHistory history;
+  for (const int32_t epoch : {INT32_MIN, -2, -1, 0, 7}) {
+    EXPECT_EQ(history.end_offset_for(LeaderEpoch(epoch), Offset(0)), EpochEnd{}) << epoch;
+  }
+  history.assign(LeaderEpoch(3), Offset(0));
+  history.assign(LeaderEpoch(5), Offset(10));
+  EXPECT_EQ(history.end_offset_for(LeaderEpoch(-2), Offset(20)), EpochEnd{});
+  EXPECT_EQ(history.end_offset_for(LeaderEpoch(1), Offset(20)), (EpochEnd{LeaderEpoch(1), Offset(0)}));
+  EXPECT_EQ(history.end_offset_for(LeaderEpoch(4), Offset(20)), (EpochEnd{LeaderEpoch(3), Offset(10)}));
+}
+
 }  // namespace
 }  // namespace naru

@@ -54,7 +54,8 @@ struct ConnectionSettings {
   size_t max_frame_bytes = 100 << 20;
   size_t max_in_flight = 64;
   Duration idle_timeout = 10min;
-  Duration frame_timeout = 30s;  // a frame that has begun must be whole by then
+  Duration frame_timeout = 30s;        // a frame that has begun must be whole by then
+  size_t max_unsent_files = SIZE_MAX;  // that unread answers keep open, before the next requests have to wait
 };
 
 // Who the client says it is (ApiVersions v3+); unknown until then.
@@ -104,6 +105,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   CancelToken gone() const { return gone_.token(); }
   // Cancelled when nobody will read a response any more, and not earlier.
   CancelToken cut_off() const { return cut_off_.token(); }
+  // Any thread.
+  const PinnedFiles& pinned_files() const { return pinned_files_; }
 
   // Loop thread: what follows on this connection cannot be understood any more.
   void ignore_further_input();
@@ -153,6 +156,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   CancelSource gone_;
   CancelSource cut_off_;
   ClientSoftware client_software_;
+  const PinnedFiles pinned_files_ = std::make_shared<std::atomic<size_t>>(0);
 
   // Loop thread only.
   FrameReader frames_;
@@ -195,6 +199,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   MemoryLease output_memory_;                // for what waits in the two
   std::vector<SendTime> unsent_answers_;     // count as in flight until the client takes them
   std::optional<std::string> close_reason_;  // of a response that was the last one
+  ConnectionEnd close_as_ = ConnectionEnd::refused_request;
   bool output_closed_ = false;
   Strand output_strand_;
 };

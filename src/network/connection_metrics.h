@@ -17,11 +17,12 @@ enum class ConnectionEnd : uint8_t {
   slow_request,     // a request that began and did not come to its end
   malformed,        // bytes that are no frames
   refused_request,  // a request that the broker can only answer by closing
+  no_answer,        // an answer of ours that cannot be encoded: a mistake of the broker's
   unread_answers,   // answers that the client did not read, while memory for such answers was used up
   memory,           // a request larger than the whole memory budget
   stop,             // the broker stops
 };
-inline constexpr size_t kConnectionEnds = 8;
+inline constexpr size_t kConnectionEnds = 9;
 
 enum class ConnectionRefusal : uint8_t { max_connections, max_connections_per_ip, stopping };
 inline constexpr size_t kConnectionRefusals = 3;
@@ -32,7 +33,8 @@ class ConnectionMetrics {
   explicit ConnectionMetrics(MetricsRegistry& registry)
       : accepted_(registry.counter("naru_connections_accepted_total", "Connections that were accepted")) {
     constexpr std::array<std::string_view, kConnectionEnds> kEnds{
-        "client", "idle", "slow_request", "malformed", "refused_request", "unread_answers", "memory", "stop"};
+        "client",    "idle",           "slow_request", "malformed", "refused_request",
+        "no_answer", "unread_answers", "memory",       "stop"};
     constexpr std::array<std::string_view, kConnectionRefusals> kRefusals{"max_connections", "max_connections_per_ip",
                                                                           "stopping"};
     for (size_t i = 0; i < kConnectionEnds; ++i) {

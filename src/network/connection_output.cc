@@ -32,6 +32,7 @@ void Connection::send_inside() {
     auto next = responses_.take_next();
     if (!next) break;
     close_reason_ = std::move(next->close_reason);
+    close_as_ = next->close_as;
     unsent_answers_.push_back(next->send_time);
     output_.push(std::move(*next));
   }
@@ -43,7 +44,7 @@ void Connection::send_inside() {
                         "its answers wait unread, and the memory for such answers is used up");
   }
   if (!output_.empty()) return stream_->want_writable();
-  if (close_reason_) return close_inside(ConnectionEnd::refused_request, *close_reason_);
+  if (close_reason_) return close_inside(close_as_, *close_reason_);
   all_is_sent();
 }
 
@@ -68,8 +69,9 @@ void Connection::go_on_reading() {
   run_when_ready([self = shared_from_this()] { self->stream_->run_on_loop([self] { self->take_turn(); }); });
 }
 
-// File ranges cost nothing; bytes of ours that wait for the client are paid for, and beyond a limit its next requests
-// wait until it has read them. False: there is no memory left for clients that do not read.
+// Bytes of ours that wait for the client are paid for; file ranges cost no memory, but each keeps a file open. Beyond a
+// limit of either, the client's next requests wait until it has read what is there. False: there is no memory left for
+// clients that do not read.
 bool Connection::account_for_output() {
   const uint64_t bytes = responses_.memory() + output_.memory();
   if (bytes > output_memory_.bytes()) {
@@ -79,7 +81,7 @@ bool Connection::account_for_output() {
   } else {
     output_memory_.shrink_to(bytes);
   }
-  if (bytes > kUnsentBytesMax) {
+  if (bytes > kUnsentBytesMax || responses_.files() + output_.files() >= settings_.max_unsent_files) {
     too_much_unsent_.store(true, std::memory_order_release);
   } else if (too_much_unsent_.load(std::memory_order_relaxed)) {
     too_much_unsent_.store(false, std::memory_order_release);

@@ -28,7 +28,14 @@ class Answering final : public RequestProcessor {
       answer(request);
     }
   }
-  void answer(const Request& request) const { request.connection->respond(request.slot, Response(Bytes(bytes))); }
+  void answer(const Request& request) const {
+    Response response{Bytes(bytes)};
+    if (file) {
+      auto pins = std::make_shared<const FilePinLease>(file_pins->take_beyond(request.connection->pinned_files(), 1));
+      response.chunks.emplace_back(FileRange{.file = file, .length = kNumberBytes, .pins = std::move(pins)});
+    }
+    request.connection->respond(request.slot, std::move(response));
+  }
   void answer_all() {
     keeps = false;
     while (!kept.empty()) {
@@ -39,6 +46,8 @@ class Answering final : public RequestProcessor {
   }
 
   size_t bytes = kLargeResponse;
+  std::shared_ptr<const File> file;  // every answer ends with its beginning
+  FilePins* file_pins = nullptr;
   bool keeps = false;
   bool holds_first = false;
   size_t seen = 0;
@@ -224,6 +233,28 @@ TEST_F(ConnectionServerTest, AClientThatDoesNotReadMakesItsOwnRequestsWait) {
   world_.run_for(100s);
   EXPECT_EQ(client_.received, 50 * kLargeResponse);
   EXPECT_EQ(memory_->used(), 0u);
+}
+
+TEST_F(ConnectionServerTest, AClientWhoseUnreadAnswersKeepFilesOpenMakesItsOwnRequestsWait) {
+  restart({.idle_timeout = 60s, .max_unsent_files = 3});
+  FilePins pins(100, 100);
+  auto file = process_->seams().files.open("file", OpenMode::create);
+  ASSERT_TRUE(file);
+  const Bytes content(kNumberBytes);
+  const BytesView part(content);
+  ASSERT_TRUE((*file)->write_at(0, {&part, 1}).ok());
+  processor_.file = std::move(*file);
+  processor_.file_pins = &pins;
+  processor_.bytes = kLargeResponse / 16;
+  connect_and_ask(frames(50, 8));
+  world_.run_for(10s);
+  EXPECT_LT(processor_.seen, 10u) << "a few answers fit the socket";
+  EXPECT_LE(pins.used(), 3u);
+  client_.listen();
+  world_.run_for(100s);
+  EXPECT_EQ(client_.received, 50 * (kLargeResponse / 16 + kNumberBytes));
+  EXPECT_EQ(pins.used(), 0u);
+  processor_.file = nullptr;
 }
 
 TEST_F(ConnectionServerTest, ClientsThatDoNotReadAreClosedBeforeTheyUseUpTheMemory) {

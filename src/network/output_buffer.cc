@@ -12,6 +12,7 @@ void OutputBuffer::push(Response response) {
   for (OutputChunk& chunk : response.chunks) {
     if (chunk_size(chunk) == 0) continue;
     memory_ += chunk_memory(chunk);
+    files_ += chunk_files(chunk);
     chunks_.push_back(std::move(chunk));
   }
 }
@@ -20,6 +21,7 @@ void OutputBuffer::clear() {
   chunks_.clear();
   sent_of_first_ = 0;
   memory_ = 0;
+  files_ = 0;
 }
 
 IoResult OutputBuffer::drain_into(Stream& stream, uint64_t most) {
@@ -53,6 +55,7 @@ void OutputBuffer::advance(size_t bytes) {
   while (!chunks_.empty() && sent_of_first_ >= chunk_size(chunks_.front())) {
     sent_of_first_ -= chunk_size(chunks_.front());
     memory_ -= chunk_memory(chunks_.front());
+    files_ -= chunk_files(chunks_.front());
     chunks_.pop_front();
   }
 }

@@ -16,6 +16,8 @@ class OutputBuffer {
 
   // Bytes of ours that wait here; a chunk counts until the last byte of it is sent.
   uint64_t memory() const { return memory_; }
+  // Files that are kept open, likewise.
+  size_t files() const { return files_; }
 
   // Moves what the stream takes now, up to about `most` bytes: several small chunks in one call, a file range by
   // send_file. would_block or failed when the stream stops taking; progress when nothing is left, or when `most` is
@@ -29,6 +31,7 @@ class OutputBuffer {
   std::deque<OutputChunk> chunks_;
   uint64_t sent_of_first_ = 0;
   uint64_t memory_ = 0;
+  size_t files_ = 0;
 };
 
 }  // namespace naru

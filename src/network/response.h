@@ -12,6 +12,8 @@
 
 #include "foundation/bytes.h"
 #include "foundation/time.h"
+#include "network/connection_metrics.h"
+#include "network/file_pins.h"
 #include "platform/file_system.h"
 
 namespace naru {
@@ -22,6 +24,7 @@ struct FileRange {
   std::shared_ptr<const File> file;
   uint64_t position = 0;
   uint64_t length = 0;
+  std::shared_ptr<const FilePinLease> pins = nullptr;  // of all ranges of the answer
 };
 
 using OutputChunk = std::variant<Bytes, FileRange>;
@@ -36,6 +39,11 @@ inline uint64_t chunk_memory(const OutputChunk& chunk) {
   return bytes == nullptr ? 0 : bytes->size();
 }
 
+// Files that the chunk keeps open.
+inline size_t chunk_files(const OutputChunk& chunk) {
+  return std::holds_alternative<FileRange>(chunk) ? 1 : 0;
+}
+
 // Where to write down how long an answer took from its end to the socket; nowhere without a histogram.
 struct SendTime {
   Histogram* histogram = nullptr;
@@ -47,6 +55,7 @@ struct Response {
   std::vector<OutputChunk> chunks;
   // Set: the connection is closed for this reason once everything up to here has been sent.
   std::optional<std::string> close_reason;
+  ConnectionEnd close_as = ConnectionEnd::refused_request;
   SendTime send_time;
 
   Response() = default;
@@ -56,6 +65,11 @@ struct Response {
     uint64_t bytes = 0;
     for (const OutputChunk& chunk : chunks) bytes += chunk_memory(chunk);
     return bytes;
+  }
+  size_t files() const {
+    size_t files = 0;
+    for (const OutputChunk& chunk : chunks) files += chunk_files(chunk);
+    return files;
   }
 };
 

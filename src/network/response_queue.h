@@ -20,6 +20,7 @@ class ResponseQueue {
     if (index >= slots_.size()) slots_.resize(index + 1);
     NARU_ASSERT(!slots_[index].has_value(), "two responses for slot {}", slot);
     memory_ += response.memory();
+    files_ += response.files();
     slots_[index] = std::move(response);
   }
 
@@ -30,16 +31,20 @@ class ResponseQueue {
     slots_.pop_front();
     ++first_;
     memory_ -= next->memory();
+    files_ -= next->files();
     return next;
   }
 
   // Bytes of the responses that wait here, file ranges not counted.
   uint64_t memory() const { return memory_; }
+  // And the files that they keep open.
+  size_t files() const { return files_; }
 
  private:
   std::deque<std::optional<Response>> slots_;
   uint64_t first_ = 0;
   uint64_t memory_ = 0;
+  size_t files_ = 0;
 };
 
 }  // namespace naru

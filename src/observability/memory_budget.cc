@@ -7,10 +7,11 @@ namespace naru {
 namespace {
 
 constexpr std::array<std::string_view, kMemoryAccounts> kAccountNames{
-    "request_bodies", "parked_fetches", "decompression", "producer_state", "sessions", "responses"};
+    "request_bodies", "parked_fetches", "decompression",    "producer_state",
+    "sessions",       "responses",      "decoded_requests", "coordinator_state"};
 
 // The part of the budget that an account may have: one in so many.
-constexpr std::array<uint64_t, kMemoryAccounts> kParts{1, 4, 2, 1, 4, 4};
+constexpr std::array<uint64_t, kMemoryAccounts> kParts{1, 4, 2, 1, 4, 4, 2, 4};
 
 }  // namespace
 
@@ -105,6 +106,17 @@ std::optional<MemoryLease> MemoryBudget::charge(MemoryAccount account, uint64_t 
   if (!take_of_account(account, bytes)) return std::nullopt;
   used_.fetch_add(bytes);
   return MemoryLease(this, account, bytes);
+}
+
+MemoryLease MemoryBudget::charge_anyway(MemoryAccount account, uint64_t bytes) {
+  used_by_account_[static_cast<size_t>(account)].fetch_add(bytes, std::memory_order_relaxed);
+  used_.fetch_add(bytes);
+  return {this, account, bytes};
+}
+
+bool MemoryBudget::has_room(MemoryAccount account, uint64_t bytes) const {
+  const uint64_t now = used(account);
+  return now <= limit(account) && bytes <= limit(account) - now;
 }
 
 std::optional<MemoryLease> MemoryBudget::reserve_now(MemoryAccount account, uint64_t bytes) {

@@ -31,8 +31,10 @@ enum class MemoryAccount : uint8_t {
   producer_state,
   sessions,
   responses,
+  decoded_requests,
+  coordinator_state,
 };
-inline constexpr size_t kMemoryAccounts = 6;
+inline constexpr size_t kMemoryAccounts = 8;
 std::string_view account_name(MemoryAccount account);
 
 class MemoryBudget;
@@ -80,6 +82,11 @@ class MemoryBudget {
   // For what exists already, such as an answer: None when the account's part is used up, but the whole budget may be
   // exceeded by it. Then nothing else is reserved until there is room again.
   std::optional<MemoryLease> charge(MemoryAccount account, uint64_t bytes);
+
+  // For what is there and stays, whatever the limits say, such as the state that a log holds.
+  MemoryLease charge_anyway(MemoryAccount account, uint64_t bytes);
+  // Whether the account's part leaves so much. It may be gone a moment later.
+  bool has_room(MemoryAccount account, uint64_t bytes) const;
 
   // None when it is not there, or somebody waits for memory: then reserve_when_free() is the way.
   std::optional<MemoryLease> reserve_now(MemoryAccount account, uint64_t bytes);

@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "observability/state_memory.h"
+
 namespace naru {
 namespace {
 
@@ -172,6 +174,39 @@ TEST(MemoryBudget, NoWaiterIsForgottenWhileThreadsReserveAndRelease) {
   EXPECT_EQ(served, kThreads * kEach);
   EXPECT_EQ(budget.waiting(), 0u);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, WhatIsThereIsCountedBeyondTheLimitAndLeavesNoRoom) {
+  MemoryBudget budget(400);
+  EXPECT_TRUE(budget.has_room(coordinator_state, 100));
+  EXPECT_FALSE(budget.has_room(coordinator_state, 101));
+  MemoryLease state = budget.charge_anyway(coordinator_state, 500);
+  EXPECT_EQ(budget.used(), 500u);
+  EXPECT_FALSE(budget.has_room(coordinator_state, 1));
+  EXPECT_FALSE(budget.try_reserve(request_bodies, 1)) << "the whole budget is used up";
+  state.shrink_to(40);
+  EXPECT_TRUE(budget.has_room(coordinator_state, 60));
+  EXPECT_TRUE(budget.try_reserve(request_bodies, 300));
+}
+
+TEST(StateMemory, GrowsAndShrinksWithTheState) {
+  MemoryBudget budget(400);
+  {
+    StateMemory memory(&budget);
+    memory.set(70);
+    EXPECT_EQ(budget.used(coordinator_state), 70u);
+    EXPECT_TRUE(memory.has_room(30));
+    EXPECT_FALSE(memory.has_room(31));
+    memory.set(300);
+    EXPECT_TRUE(memory.has_room(0));
+    StateMemory moved = std::move(memory);
+    moved.set(10);
+    EXPECT_EQ(budget.used(), 10u);
+  }
+  EXPECT_EQ(budget.used(), 0u);
+  StateMemory uncounted;
+  uncounted.set(1000);
+  EXPECT_TRUE(uncounted.has_room(1000));
 }
 
 }  // namespace

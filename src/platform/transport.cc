@@ -8,6 +8,10 @@ std::string Endpoint::to_string() const {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+bool Endpoint::is_loopback() const {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 Result<Endpoint> parse_endpoint(std::string_view text) {
   const auto refuse = [text] { return failure(ErrorCode::invalid_argument, "'{}' is not HOST:PORT", text); };
   const size_t colon = text.rfind(':');

@@ -8,7 +8,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "foundation/bytes.h"
 #include "foundation/function.h"
@@ -22,6 +24,8 @@ struct Endpoint {
   uint16_t port = 0;
 
   std::string to_string() const;  // "127.0.0.1:9092", "[::1]:9092"
+  bool is_loopback() const;       // reached from this machine only, as far as the text says
+  bool is_everywhere() const { return host == "0.0.0.0" || host == "::"; }
   bool operator==(const Endpoint&) const = default;
 };
 // "host:port", "[v6]:port", ":port" (all interfaces).
@@ -83,7 +87,9 @@ class Transport {
   // `accepted` is called on the new stream's own loop. Call from a loop thread.
   virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& address,
                                                    UniqueFunction<void(std::unique_ptr<Stream>)> accepted) = 0;
-  virtual Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address) = 0;
+  // ErrorCode::cancelled as soon as the token is cancelled; a connection that was about to be there is closed.
+  virtual Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address, CancelToken cancelled) = 0;
+  Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address) { return connect(std::move(address), {}); }
 };
 
 }  // namespace naru

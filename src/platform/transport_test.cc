@@ -332,6 +332,21 @@ TEST_P(TransportContract, RefusesWhereNobodyListensAnyMore) {
   }(*place));
 }
 
+TEST_P(TransportContract, DoesNotConnectOnceItIsCancelled) {
+  place->run([](TransportPlace& where) -> Task<void> {
+    Seams seams = where.seams();
+    const Connection connection = co_await make_connection(seams);
+    CancelSource source;
+    source.cancel();
+    for (const char* host : {"127.0.0.1", "localhost"}) {
+      const Endpoint address{host, connection.listener->address().port};
+      const auto stream = co_await seams.transport.connect(address, source.token());
+      EXPECT_FALSE(stream.has_value());
+      if (!stream) EXPECT_EQ(stream.error(), ErrorCode::cancelled);
+    }
+  }(*place));
+}
+
 TEST_P(TransportContract, ResolvesHostNames) {
   place->run([](TransportPlace& where) -> Task<void> {
     Seams seams = where.seams();
@@ -351,6 +366,9 @@ TEST(Endpoints, AreParsedAndPrinted) {
     EXPECT_EQ(parse_endpoint(bad).error(), ErrorCode::invalid_argument) << bad;
   }
   EXPECT_EQ((Endpoint{"::1", 9092}).to_string(), "[::1]:9092");
+  for (const char* near : {"localhost", "127.0.0.1", "127.1.2.3", "::1"})
+    EXPECT_TRUE((Endpoint{near, 1}).is_loopback());
+  for (const char* far : {"0.0.0.0", "::", "10.0.0.1", "broker-1"}) EXPECT_FALSE((Endpoint{far, 1}).is_loopback());
   EXPECT_EQ((Endpoint{"127.0.0.1", 9092}).to_string(), "127.0.0.1:9092");
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "foundation/canary.h"
+
 namespace naru {
 
 EpochEnd end_of_epoch_in(const EpochsOfLog& leader, LeaderEpoch epoch) {
@@ -10,11 +12,12 @@ EpochEnd end_of_epoch_in(const EpochsOfLog& leader, LeaderEpoch epoch) {
 }
 
 std::optional<EpochEnd> divergence(const EpochsOfLog& leader, Offset offset, LeaderEpoch last_epoch) {
-  if (last_epoch == kNoLeaderEpoch) return std::nullopt;
+  if (last_epoch < LeaderEpoch(0)) return std::nullopt;
   const auto& starts = leader.epochs.starts();
   if (!starts.empty() && last_epoch < starts.front().epoch) return EpochEnd{kNoLeaderEpoch, Offset(0)};
   const EpochEnd end = end_of_epoch_in(leader, last_epoch);
-  if (end.epoch == last_epoch && end.end_offset >= offset) return std::nullopt;
+  const bool same_epoch = end.epoch == last_epoch || is_planted(Canary::divergence_by_offset);
+  if (same_epoch && end.end_offset >= offset) return std::nullopt;
   return end;
 }
 

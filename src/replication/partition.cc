@@ -9,6 +9,10 @@
 namespace naru {
 namespace {
 
+Status replaced_perhaps() {
+  return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another broker may lead by now");
+}
+
 // flush.ms beyond this is "never": the clock could not express the moment.
 constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
 
@@ -58,6 +62,15 @@ LeaderRules Partition::rules() const {
           .min_insync_replicas = config_.effective_min_insync_replicas(replicas),
           .lag_time_max = services_.replica_lag_time_max,
           .lag_max_messages = config_.replica_lag_max_messages};
+}
+
+// One that has not fetched for long, or is not known yet, holds nothing: it may never come.
+LogAccess Partition::log_access() const {
+  LogAccess access{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()};
+  if (!leader_) return access;
+  const auto slowest = leader_->slowest_since(services_.clock.now() - services_.replica_lag_time_max);
+  if (slowest) access.fetched_from = *slowest;
+  return access;
 }
 
 void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot) {
@@ -226,10 +239,17 @@ void Partition::go_offline(const Status& cause) {
   if (services_.offline_logs != nullptr) services_.offline_logs->offline_logs_changed();
 }
 
-void Partition::tell_acks_and_readers() {
-  if (leader_) {
-    for (auto& due : leader_->take_due()) due.waiter->acknowledged(due.status);
+// acks=1 rests on this leader alone: a sync may have taken so long that another one leads by now. What the in-sync set
+// has is committed, whoever leads.
+void Partition::tell_due_acks() {
+  for (auto& due : leader_->take_due()) {
+    const bool in_doubt = due.acks == Acks::leader && may_be_replaced();
+    due.waiter->acknowledged(in_doubt ? replaced_perhaps() : due.status);
   }
+}
+
+void Partition::tell_acks_and_readers() {
+  if (leader_) tell_due_acks();
   tell_log_start();
   log_->committed(high_watermark());
   const Offset stable = last_stable_offset();
@@ -359,11 +379,10 @@ Status Partition::why_not_leading() const {
 
 Status Partition::why_not_deciding(LeaderEpoch leader_epoch) const {
   if (Status status = why_not_leading(); !status.ok()) return status;
-  if (may_be_replaced()) {
-    return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another one may lead by now");
-  }
+  if (may_be_replaced()) return replaced_perhaps();
   const bool is_meant = leader_epoch == kNoLeaderEpoch || leader_epoch == assignment_.leader_epoch;
-  return is_meant ? Status() : Status(ErrorCode::not_leader_or_follower);
+  return is_meant || is_planted(Canary::stale_coordinator_writes) ? Status()
+                                                                  : Status(ErrorCode::not_leader_or_follower);
 }
 
 void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told) {
@@ -372,8 +391,9 @@ void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void
   });
 }
 
-// Whoever was elected was in the in-sync set, and does not fetch from this broker any more. As long as all of it does,
-// or nobody else is in it, this is the leader, whatever has happened to the controller.
+// Whoever was elected was in the maximal in-sync set (an answer of the controller may have been lost), and does not
+// fetch from this broker any more. As long as all of it does, or nobody else is in it, this is the leader, whatever has
+// happened to the controller.
 bool Partition::may_be_replaced() const {
   if (services_.contact == nullptr) return false;
   const MonotonicTime now = services_.clock.now();

@@ -122,6 +122,7 @@ struct PartitionView {
   LeaderEpoch leader_epoch{-1};
   uint64_t readable_bytes = 0;  // of this reader, for watch()
   EpochEnd diverging;           // read_as_follower() only; end_offset -1: the logs agree
+  TombstoneHorizon tombstones;  // likewise; offset 0: nothing is missing from where the follower is
   LogSlice slice;               // of the two reads only
   // With read_committed: those that overlap the slice from the wanted offset on, by where they begin.
   std::vector<AbortedTransaction> aborted;
@@ -160,6 +161,15 @@ struct FollowerPosition {
   Offset flushed_end;
   bool flush_counts = false;  // the leader waits for it
   Offset log_start;
+  // The log begins anew, and before anything is fetched, begin_with_producers() has to say what the leader knows of
+  // producers. Without it this replica would store again what a producer resends.
+  bool wants_producers = false;
+};
+
+// What a leader knows of producers where its log begins.
+struct ProducersAtStart {
+  Offset start;
+  Bytes snapshot;
 };
 
 // What was done with a leader's answer.
@@ -202,6 +212,8 @@ struct LogAccess {
   const TopicConfig& config;
   bool leads = false;
   Offset last_stable_offset;
+  // Followers are catching up from here: what is behind has to stay as it is told to them.
+  Offset fetched_from{std::numeric_limits<int64_t>::max()};
 };
 
 // What happens to a log after its partition was closed.
@@ -302,6 +314,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto read_as_follower(FollowerFetch request) {
     return in_strand(strand_, [this, request] { return read_as_follower_inside(request); });
   }
+  // co_await partition->producers_at_start(...): for one whose position wants_producers.
+  auto producers_at_start(LeaderEpoch current_leader_epoch) {
+    return in_strand(strand_, [this, current_leader_epoch] { return producers_at_start_inside(current_leader_epoch); });
+  }
   // From time to time: who lags leaves the in-sync set.
   void check_followers();
   void proposal_answered(IsrProposal asked, IsrAnswer answer);
@@ -314,6 +330,10 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto apply_answer(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker) {
     return in_strand(strand_,
                      [this, &answer, &batches, on_worker] { return apply_inside(answer, batches, on_worker); });
+  }
+  // What the leader of `asked` has told. Blocks, so call it on a worker.
+  auto begin_with_producers(const FollowerPosition& asked, const ProducersAtStart& told) {
+    return in_strand(strand_, [this, &asked, &told] { return begin_with_producers_inside(asked, told); });
   }
   void observe_following(std::weak_ptr<FollowerObserver> observer);
 
@@ -334,7 +354,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       using Answer = std::invoke_result_t<Function, const LogAccess&>;
       if (!availability_.ok()) return Answer(failure(availability_));
-      Answer answer = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
+      Answer answer = function(log_access());
       tell_log_start();
       if (!log_->offline()) sync_what_waits();
       tell_unsynced_files();
@@ -348,7 +368,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto with_log_to_the_end(Function function) {
     return in_strand(strand_, [this, function = std::move(function)]() mutable {
       if (log_->offline()) return Status(ErrorCode::log_offline, log_->offline_reason().message());
-      Status status = function(LogAccess{*log_, high_watermark(), config_, leader_.has_value(), last_stable_offset()});
+      Status status = function(log_access());
       if (log_->offline()) go_offline(log_->offline_reason());
       return status;
     });
@@ -447,6 +467,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Result<std::optional<OffsetAndTimestamp>> find_max_timestamp_inside(bool read_committed);
   Result<std::vector<Producer>> producers_inside();
   void tell_acks_and_readers();
+  void tell_due_acks();
   void tell_readers();
   void note_stable(Offset stable);
   void tell_committed();
@@ -458,6 +479,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
   LeaderRules rules() const;
+  LogAccess log_access() const;
 
   // Transactions: partition_transactions.cc.
   Result<VerificationGuard> begin_verification_inside(const BatchHeader& header);
@@ -483,9 +505,13 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   FollowerPosition follower_position_inside() const;
   FollowerStep apply_inside(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker);
   Status begin_with_batch(const BatchHeader& batch);
+  Result<ProducersAtStart> producers_at_start_inside(LeaderEpoch current_leader_epoch) const;
+  Status begin_with_producers_inside(const FollowerPosition& asked, const ProducersAtStart& told);
+  void began_anew_at(Offset start);
   FollowerStep append_replicated(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches);
   Status append_replicated_batch(const ReplicatedBatch& batch, bool catching_up);
   FollowerStep cut_back(const FollowerDecision& decision);
+  bool lacks_tombstones(const LeaderAnswer& answer) const;
   FollowerStep after_failed_step(const Status& status);
 
   const PartitionIdentity identity_;

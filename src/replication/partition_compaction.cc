@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -14,7 +16,8 @@ CompactionPlan plan_compaction_inside(const LogAccess& access, WallTimeMs now) {
   const CompactionPolicy policy{.min_cleanable_dirty_ratio = access.config.min_cleanable_dirty_ratio,
                                 .min_compaction_lag_ms = access.config.min_compaction_lag_ms,
                                 .max_compaction_lag_ms = access.config.max_compaction_lag_ms};
-  const Offset limit = std::min(access.last_stable_offset, access.log.synced_end());
+  const Offset synced = is_planted(Canary::compacts_unsynced) ? access.log.end_offset() : access.log.synced_end();
+  const Offset limit = std::min(access.last_stable_offset, synced);
   return plan_compaction(access.log.segment_facts(), access.log.compaction_progress(), policy, limit, now);
 }
 
@@ -23,6 +26,7 @@ Result<CompactionPtr> begin_inside(const LogAccess& access, CompactionSettings s
   const CompactionPlan plan = plan_compaction_inside(access, settings.now);
   if (!plan.wanted) return CompactionPtr();
   settings.delete_retention_ms = access.config.delete_retention_ms;
+  settings.drop_limit = access.fetched_from;
   return access.log.begin_compaction(plan.segments, settings);
 }
 
@@ -33,6 +37,15 @@ Task<Status> swap(const PartitionPtr& partition, LogCompaction& compaction, Sche
   if (!valid || !*valid) {
     co_await on_worker(scheduler, [&compaction] { compaction.discard(); });
     co_return valid ? Status(ErrorCode::cancelled) : valid.error();
+  }
+  if (const Status stored = co_await on_worker(scheduler, [&compaction] { return compaction.store_horizon(); });
+      !stored.ok()) {
+    co_await on_worker(scheduler, [&compaction] { compaction.discard(); });
+    NARU_CO_TRY(co_await partition->with_log_to_the_end([](const LogAccess& access) {
+      access.log.give_up_swap();
+      return Status();
+    }));
+    co_return stored;
   }
   const Status committed = co_await on_worker(scheduler, [&compaction] { return compaction.commit_swap(); });
   NARU_CO_TRY(co_await partition->with_log_to_the_end(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -40,6 +42,7 @@ void PartitionFollower::follow(BrokerId leader, LeaderEpoch epoch, Offset high_w
   leader_ = leader;
   leader_epoch_ = epoch;
   high_watermark_ = high_watermark;
+  copied_with_.reset();
 }
 
 FollowerDecision PartitionFollower::decide(const LeaderAnswer& answer, Offset log_start, const EpochsOfLog& log) const {
@@ -50,11 +53,30 @@ FollowerDecision PartitionFollower::decide(const LeaderAnswer& answer, Offset lo
   if (answer.error == ErrorCode::offset_out_of_range) return out_of_range(answer, log_start, log.end);
   if (answer.error != ErrorCode::none) return {.action = Decision::wait};
   if (answer.diverging.end_offset >= Offset(0)) return diverges(answer, log_start, log);
+  if (misses_markers(answer, log_start, log.end)) {
+    if (answer.log_start < Offset(0)) return {.action = Decision::wait};
+    return {.action = Decision::restart,
+            .offset = answer.log_start,
+            .why = "delete markers that this log has yet to see are gone there"};
+  }
   return {.action = Decision::append};
 }
 
+// What this log holds may have been deleted by markers that are gone at the leader, unless it holds nothing, or all of
+// it was copied from there after they had gone.
+bool PartitionFollower::misses_markers(const LeaderAnswer& answer, Offset log_start, Offset log_end) const {
+  if (is_planted(Canary::late_follower_continues)) return false;
+  return answer.lacks_tombstones() && log_start < log_end && copied_with_ != answer.tombstones.drops;
+}
+
 void PartitionFollower::adopt(const LeaderAnswer& answer, Offset log_end) {
+  if (answer.lacks_tombstones()) copied_with_ = answer.tombstones.drops;
   high_watermark_ = std::max(high_watermark_, std::min(answer.high_watermark, log_end));
+}
+
+void PartitionFollower::restarted(Offset log_start) {
+  high_watermark_ = log_start;
+  copied_with_.reset();
 }
 
 bool PartitionFollower::truncated(Offset log_end) {

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "foundation/error_code.h"
 #include "foundation/ids.h"
 #include "log_storage/epoch_history.h"
+#include "log_storage/tombstone_horizon.h"
 #include "replication/log_divergence.h"
 
 namespace naru {
@@ -25,6 +27,10 @@ struct LeaderAnswer {
   Offset high_watermark = kNoOffset;
   Offset log_start = kNoOffset;
   EpochEnd diverging;  // end_offset -1: the logs agree
+  // Of the leader's log, if it lies behind `fetch_offset`: markers between the two may be missing in what follows.
+  TombstoneHorizon tombstones;
+
+  bool lacks_tombstones() const { return tombstones.offset > fetch_offset; }
 };
 
 struct FollowerDecision {
@@ -37,7 +43,7 @@ struct FollowerDecision {
   };
   Action action = Action::drop;
   Offset offset = kNoOffset;
-  std::string_view why = {};  // of wait, where the error does not say it
+  std::string_view why = {};  // of wait, where the error does not say it, and of restart
 };
 
 // Thread: the partition's strand.
@@ -57,12 +63,16 @@ class PartitionFollower {
   void adopt(const LeaderAnswer& answer, Offset log_end);
   // True: what was known to be committed is gone, so an out-of-sync replica was elected.
   bool truncated(Offset log_end);
-  void restarted(Offset log_start) { high_watermark_ = log_start; }
+  void restarted(Offset log_start);
 
  private:
+  bool misses_markers(const LeaderAnswer& answer, Offset log_start, Offset log_end) const;
+
   BrokerId leader_ = kNoBroker;
   LeaderEpoch leader_epoch_ = kNoLeaderEpoch;
   Offset high_watermark_;
+  // While a log that lacks markers is being copied from this leader: TombstoneHorizon::drops when that began.
+  std::optional<int64_t> copied_with_;
 };
 
 }  // namespace naru

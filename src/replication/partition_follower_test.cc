@@ -163,6 +163,29 @@ TEST_F(FollowerDecides, WhatPartsBelowTheStartOfTheLogBeginsAnewAtTheLeadersStar
   EXPECT_EQ(decide(parted).offset, Offset(4));
 }
 
+TEST_F(FollowerDecides, MarkersThatAreGoneBehindTheEndMeanANewBeginning) {
+  LeaderAnswer told = answer();
+  told.tombstones = {.offset = Offset(6), .drops = 3};
+  EXPECT_EQ(decide(told).action, Action::append) << "those that are gone were seen here";
+  told.tombstones = {.offset = Offset(7), .drops = 3};
+  EXPECT_EQ(decide(told).action, Action::restart);
+  EXPECT_EQ(decide(told).offset, Offset(0));
+  EXPECT_EQ(follower_.decide(told, Offset(6), {history_, Offset(6)}).action, Action::append) << "nothing is here";
+}
+
+TEST_F(FollowerDecides, ACopyGoesOnWhileTheLeaderDropsNoMoreMarkers) {
+  LeaderAnswer told = answer();
+  told.tombstones = {.offset = Offset(9), .drops = 3};
+  follower_.restarted(Offset(0));
+  follower_.adopt(told, Offset(6));
+  EXPECT_EQ(decide(told).action, Action::append);
+  told.tombstones.drops = 4;
+  EXPECT_EQ(decide(told).action, Action::restart) << "also below the horizon";
+  told.tombstones.drops = 3;
+  follower_.follow(kLeader, kEpoch, Offset(2));
+  EXPECT_EQ(decide(told).action, Action::restart) << "other leaders have dropped others";
+}
+
 TEST_F(FollowerDecides, NonsenseCutsNothing) {
   LeaderAnswer nonsense = answer();
   nonsense.diverging = {LeaderEpoch(4), Offset(6)};

@@ -62,9 +62,20 @@ bool PartitionLeader::enough_replicas() const {
 std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const {
   std::vector<BrokerId> silent;
   for (const auto& [id, follower] : followers_) {
-    if (contains(in_sync_, id) && follower.last_fetch < moment) silent.push_back(id);
+    const bool may_be_elected = is_planted(Canary::silent_committed_isr) ? contains(in_sync_, id) : in_maximal_set(id);
+    if (may_be_elected && follower.last_fetch < moment) silent.push_back(id);
   }
   return silent;
+}
+
+std::optional<Offset> PartitionLeader::slowest_since(MonotonicTime moment) const {
+  std::optional<Offset> slowest;
+  for (const auto& [id, follower] : followers_) {
+    const Offset end = follower.progress.log_end;
+    if (follower.broker_epoch < 0 || follower.last_fetch < moment || end >= own_.log_end) continue;
+    slowest = std::min(slowest.value_or(end), end);
+  }
+  return slowest;
 }
 
 Status PartitionLeader::all_in_sync_verdict() const {
@@ -123,7 +134,7 @@ bool PartitionLeader::follower_fetched(BrokerId follower, FollowerLife life, Rep
   const auto found = followers_.find(follower);
   if (found == followers_.end()) return false;
   Follower& known = found->second;
-  if (life.broker_epoch < known.broker_epoch) return false;
+  if (life.broker_epoch < known.broker_epoch && !is_planted(Canary::earlier_life_fetches)) return false;
   if (!life.registered && !in_maximal_set(follower)) return false;
   known.broker_epoch = life.broker_epoch;
   known.was_expelled = false;
@@ -211,8 +222,9 @@ bool PartitionLeader::lags(const Follower& follower, MonotonicTime now) const {
 bool PartitionLeader::may_join(BrokerId id, const Follower& follower) const {
   const ReplicaProgress& progress = follower.progress;
   const Offset reached = is_planted(Canary::isr_by_log_end) ? progress.log_end : counted_end(progress);
+  const Offset begun = is_planted(Canary::isr_ignores_epoch_start) ? Offset(0) : epoch_start_;
   return follower.broker_epoch >= 0 && !follower.was_expelled && !contains(in_sync_, id) &&
-         reached >= high_watermark_ && reached >= epoch_start_ && progress.log_start >= own_.log_start &&
+         reached >= high_watermark_ && reached >= begun && progress.log_start >= own_.log_start &&
          !too_many_behind(follower);
 }
 
@@ -311,15 +323,15 @@ void PartitionLeader::park(Waiters& waiters, Offset end, std::shared_ptr<AckWait
 
 std::vector<PartitionLeader::DueAck> PartitionLeader::take_due() {
   std::vector<DueAck> due;
-  const auto take = [&due](Waiters& waiters, Offset reached, const Status& status) {
+  const auto take = [&due](Waiters& waiters, Offset reached, const Status& status, Acks acks) {
     auto waiter = waiters.begin();
     for (; waiter != waiters.end() && waiter->first <= reached; ++waiter) {
-      due.push_back({std::move(waiter->second), status});
+      due.push_back({std::move(waiter->second), status, acks});
     }
     waiters.erase(waiters.begin(), waiter);
   };
-  take(for_own_sync_, counted_end(own_), Status());
-  take(for_high_watermark_, high_watermark_, all_in_sync_verdict());
+  take(for_own_sync_, counted_end(own_), Status(), Acks::leader);
+  take(for_high_watermark_, high_watermark_, all_in_sync_verdict(), Acks::all_in_sync);
   return due;
 }
 

@@ -79,8 +79,10 @@ class PartitionLeader {
 
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
-  // The other members of the in-sync set that have not fetched this partition since then.
+  // The other members of the maximal in-sync set that have not fetched this partition since then.
   std::vector<BrokerId> silent_since(MonotonicTime moment) const;
+  // The least end of a follower that has fetched since then and is not at the end of the log; nothing: there is none.
+  std::optional<Offset> slowest_since(MonotonicTime moment) const;
   bool under_replicated() const { return in_sync_.size() < replicas_.size(); }
 
   void set_rules(const LeaderRules& rules);
@@ -114,6 +116,7 @@ class PartitionLeader {
   struct DueAck {
     std::shared_ptr<AckWaiter> waiter;
     Status status;
+    Acks acks = Acks::all_in_sync;
   };
   // Removes and returns the waiters that are due now, with what to tell them.
   std::vector<DueAck> take_due();

@@ -90,8 +90,10 @@ void Partition::add_aborted(PartitionView& view, Offset from) {
 Result<EpochEnd> Partition::end_of_epoch_inside(LeaderEpoch current_leader_epoch, LeaderEpoch epoch) const {
   const PartitionView view = view_inside(current_leader_epoch);
   if (!view.status.ok()) return failure(view.status);
-  if (!view.high_watermark_known) return failure(Status(ErrorCode::offset_not_available));
-  if (epoch == kNoLeaderEpoch || epoch > assignment_.leader_epoch) return EpochEnd{};
+  if (!view.high_watermark_known && !is_planted(Canary::epoch_end_before_known)) {
+    return failure(Status(ErrorCode::offset_not_available));
+  }
+  if (epoch < LeaderEpoch(0) || epoch > assignment_.leader_epoch) return EpochEnd{};
   if (epoch == assignment_.leader_epoch) return EpochEnd{epoch, log_->end_offset()};
   const EpochEnd end = end_of_epoch_in({log_->epochs(), log_->end_offset()}, epoch);
   return end.epoch == kNoLeaderEpoch ? EpochEnd{} : end;

@@ -56,6 +56,7 @@ void Partition::assign_inside(const PartitionAssignment& assignment) {
 
 // Nothing is appended: the epoch begins with its first batch, at the present end.
 void Partition::become_leader(Offset known_high_watermark) {
+  log_->limit_tombstone_horizon();
   leader_.emplace(
       self_, rules(), assignment_,
       ReplicaProgress{
@@ -109,6 +110,7 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   propose(leader_->maybe_expand(now));
   tell_acks_and_readers();
   view.high_watermark = leader_->high_watermark();
+  if (log_->tombstone_horizon().offset > request.from) view.tombstones = log_->tombstone_horizon();
   read_slice(view, request.from, request.max_bytes, request.at_least_one_batch, EmptyBatches::keep);
   return view;
 }
@@ -156,14 +158,16 @@ void Partition::tell_follower_observer() {
 }
 
 FollowerPosition Partition::follower_position_inside() const {
-  FollowerPosition position{.status = availability_,
-                            .leader = assignment_.leader,
-                            .leader_epoch = assignment_.leader_epoch,
-                            .offset = log_->end_offset(),
-                            .last_fetched_epoch = log_->latest_epoch(),
-                            .flushed_end = log_->durable_end(),
-                            .flush_counts = config_.acknowledges_after_sync(),
-                            .log_start = log_->start_offset()};
+  FollowerPosition position{
+      .status = availability_,
+      .leader = assignment_.leader,
+      .leader_epoch = assignment_.leader_epoch,
+      .offset = log_->end_offset(),
+      .last_fetched_epoch = log_->latest_epoch(),
+      .flushed_end = log_->durable_end(),
+      .flush_counts = config_.acknowledges_after_sync(),
+      .log_start = log_->start_offset(),
+      .wants_producers = log_->producers_missing() && !is_planted(Canary::restart_forgets_producers)};
   if (position.status.ok() && role_ != Role::follower) position.status = Status(ErrorCode::not_leader_or_follower);
   return position;
 }
@@ -179,6 +183,12 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
       if (!batches.empty() && batches.front().header.base_offset < log_->end_offset()) {
         if (!on_worker) return {.action = Action::append, .needs_worker = true};
         if (const Status begun = begin_with_batch(batches.front().header); !begun.ok()) return after_failed_step(begun);
+      }
+      // Not before, because a log that begins anew knows no markers. Again with the next answer if it is not appended.
+      if (lacks_tombstones(answer)) {
+        if (!on_worker) return {.action = Action::append, .needs_worker = true};
+        const Status raised = log_->raise_tombstone_horizon(answer.tombstones.offset);
+        if (!raised.ok()) return after_failed_step(raised);
       }
       return append_replicated(answer, batches);
     case Action::truncate:
@@ -196,6 +206,11 @@ FollowerStep Partition::apply_inside(const LeaderAnswer& answer, const std::vect
   return {};
 }
 
+// Whoever copies this log later has to know that markers are missing in it, so that comes first.
+bool Partition::lacks_tombstones(const LeaderAnswer& answer) const {
+  return answer.lacks_tombstones() && answer.tombstones.offset > log_->tombstone_horizon().offset;
+}
+
 // The leader's log begins in the middle of a batch, and this one is empty: it gets the whole batch, and then a start
 // like the leader's.
 Status Partition::begin_with_batch(const BatchHeader& batch) {
@@ -203,11 +218,13 @@ Status Partition::begin_with_batch(const BatchHeader& batch) {
     return error(ErrorCode::corrupt_message, "a batch at offset {} does not continue a log that ends at {}",
                  batch.base_offset, log_->end_offset());
   }
-  const Status status = log_->restart_at(batch.base_offset, services_.clock.wall_now_ms());
+  const WallTimeMs now = services_.clock.wall_now_ms();
+  const Offset start = batch.base_offset;
+  const Status status = log_->producers_missing() ? log_->restart_at(start, now)
+                                                  : log_->restart_with(start, log_->producers().as_of(start), now);
   tell_unsynced_files();
   NARU_TRY(status);
-  readable_.truncate(log_->end_offset());
-  follower_.restarted(batch.base_offset);
+  began_anew_at(start);
   return Status();
 }
 
@@ -262,17 +279,17 @@ FollowerStep Partition::cut_back(const FollowerDecision& decision) {
   tell_unsynced_files();
   if (!status.ok()) return after_failed_step(status);
   readable_.truncate(log_->end_offset());
-  const bool lost =
-      restarts ? follower_.high_watermark() > log_->end_offset() : follower_.truncated(log_->end_offset());
+  const bool lost = restarts ? decision.why.empty() && follower_.high_watermark() > log_->end_offset()
+                             : follower_.truncated(log_->end_offset());
   if (restarts) follower_.restarted(decision.offset);
   if (lost) {
     log_warn("partition",
              "{}: committed records from offset {} on are not in the log of leader {}: an unclean election",
              identity_.to_string(), log_->end_offset(), assignment_.leader);
   }
-  log_info("partition", "{}: {} offset {}, as the log of leader {} in epoch {} demands; it ended at {}",
+  log_info("partition", "{}: {} offset {}, as the log of leader {} in epoch {} demands; it ended at {}{}{}",
            identity_.to_string(), restarts ? "begins anew at" : "was cut back to", log_->end_offset(),
-           assignment_.leader, assignment_.leader_epoch, end);
+           assignment_.leader, assignment_.leader_epoch, end, decision.why.empty() ? "" : ": ", decision.why);
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
   tell_acks_and_readers();
   return {.action = decision.action};

@@ -135,7 +135,8 @@ class ReplicaSet {
                                 .error = view.status.code(),
                                 .high_watermark = view.high_watermark,
                                 .log_start = view.log_start_offset,
-                                .diverging = view.diverging};
+                                .diverging = view.diverging,
+                                .tombstones = view.tombstones};
       step = co_await follow_leader(follower.partition, follower.process->seams().scheduler, answer,
                                     SharedBytes(std::move(bytes)));
     };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "foundation/canary.h"
+
 namespace naru {
 namespace {
 
@@ -69,7 +71,8 @@ void TransactionGuards::opened(const ProducerIdentity& producer, TransactionNumb
 void TransactionGuards::ended(const ProducerIdentity& marker, TransactionNumber number, int16_t transaction_version) {
   if (has_ended(marker.id, number)) return;
   Entry& entry = touch(marker.id);
-  if (transaction_version < 2 || entry.guarded_epoch != marker.epoch) entry.guard = 0;
+  const bool ends_guard = transaction_version < 2 && !is_planted(Canary::version_1_guard_kept);
+  if (ends_guard || entry.guarded_epoch != marker.epoch) entry.guard = 0;
   entry.ended = std::max({entry.ended, entry.number, number});
   entry.number = kNoTransactionNumber;
 }

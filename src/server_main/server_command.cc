@@ -1,5 +1,9 @@
 #include "server_main/server_command.h"
 
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -68,7 +72,7 @@ RealPlatformOptions platform_options(const BrokerConfig& config) {
 void greet(const Broker& broker, const BrokerConfig& config, const std::optional<Endpoint>& admin,
            std::string_view version, Duration took) {
   Endpoint address = broker.doors().front().address;
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = "localhost";
+  if (address.is_everywhere()) address.host = "localhost";
   std::string addresses;
   for (const Broker::Door& door : broker.doors())
     addresses += fmt::format(" {}://{}", door.listener, door.address.to_string());
@@ -82,6 +86,29 @@ void greet(const Broker& broker, const BrokerConfig& config, const std::optional
   fmt::print(stderr, "  stop:     Ctrl-C, or SIGTERM\n");
 }
 
+// By a signal, while the broker starts or runs.
+struct AskedToStop {
+  void by(int signal) {
+    // A foreground broker whose terminal is gone stops like one that is told to; nohup keeps it.
+    log_info("server", "stopping: {}", signal == SIGHUP ? "its terminal is gone (SIGHUP)" : ::strsignal(signal));
+    source.cancel();
+    wakeup.wake();
+  }
+
+  CancelSource source;
+  Wakeup wakeup;
+};
+
+// A disk that hangs must not keep the process for ever. What is lost is the mark of a clean shutdown.
+void give_up(Milliseconds timeout) {
+  log_error(
+      "server",
+      "not stopped within {} ms (naru.shutdown.timeout.ms): the process ends now, and the next start recovers the "
+      "logs",
+      timeout.count());
+  ::_exit(1);
+}
+
 struct Outcome {
   int exit_code = 1;
 };
@@ -90,11 +117,16 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
                  Outcome& outcome, std::unique_ptr<Broker>& broker) {
   const Seams seams = platform.seams();
   const MonotonicTime begun = seams.clock.now();
-  const auto asked_to_stop = std::make_shared<Wakeup>();
-  platform.on_termination_signal([asked_to_stop](int) { asked_to_stop->wake(); });
+  const auto asked = std::make_shared<AskedToStop>();
+  platform.on_termination_signal([asked](int signal) { asked->by(signal); });
 
   const HeapKeeper heap(seams.clock, seams.scheduler);
-  auto started = co_await Broker::start(seams, config);
+  auto started = co_await Broker::start(seams, config, asked->source.token());
+  if (!started && started.error() == ErrorCode::cancelled) {
+    log_info("server", "stopped before it had started");
+    outcome.exit_code = 0;
+    co_return;
+  }
   if (!started) {
     log_error("server", "not started: {}", started.error().message());
     co_return;
@@ -114,15 +146,17 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
   greet(*broker, config, admin != nullptr ? std::optional(admin->address()) : std::nullopt, version,
         seams.clock.now() - begun);
 
-  co_await asked_to_stop->event();
-  log_info("server", "stopping");
+  co_await asked->wakeup.event();
   if (admin != nullptr) admin->show(nullptr);
+  const auto limit = seams.scheduler.start_timer(seams.clock.now() + config.shutdown_timeout,
+                                                 [timeout = config.shutdown_timeout] { give_up(timeout); });
   const Status stopped = co_await broker->stop();
+  seams.scheduler.cancel_timer(limit);
   if (stopped.ok()) {
     log_info("server", "stopped; every log is closed");
     outcome.exit_code = 0;
   } else {
-    log_error("server", "stopped, but not in order: {}", stopped.message());
+    log_error("server", "unclean shutdown: {}", stopped.message());
   }
 }
 
@@ -138,6 +172,7 @@ int run_server(const command_line::ServerFlags& flags, const command_line::Envir
   }
   set_log_level(config->log_level);
   for (const std::string& sentence : ineffective_keys(*config)) log_warn("configuration", "{}", sentence);
+  for (const std::string& sentence : listener_warnings(config->listeners)) log_warn("configuration", "{}", sentence);
 
   std::unique_ptr<AdminPage> admin;
   if (config->admin_listener) {

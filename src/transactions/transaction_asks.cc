@@ -63,6 +63,7 @@ void TransactionCoordinator::init_producer(InitProducer request, Reply<InitProdu
 InitProducerAnswer TransactionCoordinator::init_new(const InitProducer& request, const CoordinatorTime& time,
                                                     CoordinatorOutcome& outcome) {
   if (stored_.size() >= settings_.ids_max) return {.error = ErrorCode::policy_violation};
+  if (!memory_.has_room(bytes_of(request.transactional_id, {}))) return {.error = ErrorCode::coordinator_not_available};
   if (!request.fresh_id) return {.needs_fresh_id = true};
   const ProducerIdentity producer{*request.fresh_id, ProducerEpoch(0)};
   change(request.transactional_id, {.producer = producer, .timeout_ms = request.timeout_ms}, time, outcome);
@@ -138,6 +139,8 @@ ErrorCode TransactionCoordinator::add_all(const AddPartitions& request, const St
   StoredTransaction to = stored;
   to.partitions.insert(request.partitions.begin(), request.partitions.end());
   if (to.partitions.size() > settings_.partitions_max) return ErrorCode::policy_violation;
+  const size_t more_bytes = bytes_of(request.transactional_id, to) - bytes_of(request.transactional_id, stored);
+  if (!memory_.has_room(more_bytes)) return ErrorCode::coordinator_not_available;
   if (to.state != TransactionState::ongoing) {
     to.state = TransactionState::ongoing;
     to.start_ms = std::min(std::max(time.wall_ms, to.start_ms + 1), kLatestStoredTime);

@@ -26,8 +26,8 @@ MarkersWanted markers_of(const CoordinatorReign& reign, const std::string& trans
 }  // namespace
 
 TransactionCoordinator::TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink,
-                                               CoordinatorReign reign)
-    : settings_(settings), sink_(sink), reign_(reign) {}
+                                               CoordinatorReign reign, MemoryBudget* memory)
+    : settings_(settings), sink_(sink), reign_(reign), memory_(memory) {}
 
 void TransactionCoordinator::set_settings(const TransactionSettings& settings) {
   settings_ = settings;
@@ -49,13 +49,22 @@ Status TransactionCoordinator::apply(BytesView key, std::optional<BytesView> val
     return {};
   }
   NARU_TRY_ASSIGN(std::string transactional_id, decode_transaction_key(key));
+  const StoredTransaction* before = find(transactional_id);
+  const size_t bytes_before = before == nullptr ? 0 : bytes_of(transactional_id, *before);
   if (!value) {
+    count_memory(bytes_before, 0);
     stored_.erase(transactional_id);
     return {};
   }
   NARU_TRY_ASSIGN(StoredTransaction transaction, decode_transaction_value(*value));
+  count_memory(bytes_before, bytes_of(transactional_id, transaction));
   stored_.insert_or_assign(std::move(transactional_id), std::move(transaction));
   return {};
+}
+
+void TransactionCoordinator::count_memory(size_t before, size_t after) {
+  stored_bytes_ += after - before;
+  memory_.set(stored_bytes_);
 }
 
 const StoredTransaction* TransactionCoordinator::find(std::string_view transactional_id) const {
@@ -251,7 +260,8 @@ void TransactionCoordinator::list(ListTransactions request, Reply<std::vector<Li
     return request.states.empty() || std::ranges::find(request.states, name_of(state)) != request.states.end();
   };
   const auto has_producer = [&](ProducerId id) {
-    return request.producer_ids.empty() || std::ranges::find(request.producer_ids, id) != request.producer_ids.end();
+    const auto& ids = request.producer_ids;
+    return !ids || ids->empty() || std::ranges::binary_search(*ids, id);
   };
   const auto is_long_enough = [&](const StoredTransaction& stored) {
     return request.longer_than_ms < 0 ||

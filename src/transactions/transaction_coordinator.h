@@ -19,6 +19,7 @@
 
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "coordinator_runtime/state_shard.h"
+#include "observability/state_memory.h"
 #include "timing_wheel/timing_wheel.h"
 #include "transactions/transaction_messages.h"
 #include "transactions/transaction_records.h"
@@ -41,7 +42,9 @@ class MarkerSink {
 class TransactionCoordinator final : public StateShard {
  public:
   // The sink outlives it, and everything that it has put into outcomes.
-  TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink, CoordinatorReign reign = {});
+  // `memory`: where transactions are counted, if anywhere; outlives it, too.
+  TransactionCoordinator(const TransactionSettings& settings, MarkerSink& sink, CoordinatorReign reign = {},
+                         MemoryBudget* memory = nullptr);
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(const TransactionSettings& settings);
@@ -77,6 +80,7 @@ class TransactionCoordinator final : public StateShard {
   const DurableTransactions& durable_state() const { return stored_; }
 
  private:
+  void count_memory(size_t before, size_t after);
   struct Timer {
     enum class Kind : uint8_t {
       timeout,   // of the transaction that is open
@@ -153,6 +157,8 @@ class TransactionCoordinator final : public StateShard {
   MarkerSink& sink_;
   const CoordinatorReign reign_;
   DurableTransactions stored_;
+  size_t stored_bytes_ = 0;
+  StateMemory memory_;
   std::map<std::string, Live, std::less<>> live_;  // of ids in stored_
   Timers timers_{MonotonicTime{}};
   CoordinatorTime loaded_at_;

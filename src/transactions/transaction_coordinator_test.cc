@@ -446,7 +446,7 @@ TEST(TransactionCoordinator, TransactionsAreListedByStateProducerAndDuration) {
   EXPECT_EQ(names({}), "abc");
   EXPECT_EQ(names({.states = {"Ongoing"}}), "ab");
   EXPECT_EQ(names({.states = {"Empty", "Dead"}}), "c");
-  EXPECT_EQ(names({.producer_ids = {b.id}}), "b");
+  EXPECT_EQ(names({.producer_ids = std::make_shared<const std::vector<ProducerId>>(1, b.id)}), "b");
   EXPECT_EQ(names({.longer_than_ms = 5000}), "a");
   EXPECT_EQ(names({.longer_than_ms = 10'000}), "");
   EXPECT_TRUE(is_transaction_state_name("PrepareEpochFence"));
@@ -479,6 +479,28 @@ TEST(TransactionCoordinator, ADecisionWithoutPartitionsIsCompletedAfterLoading) 
   EXPECT_TRUE(test.sink.wanted.empty());
   test.advance(1ms);
   EXPECT_EQ(test.state("tx"), complete_abort);
+}
+
+TEST(TransactionMemory, IsCountedAndWhileItIsFullNothingIsAdded) {
+  MemoryBudget budget(4 * 1350);  // of which state has a quarter
+  {
+    TestTransactions test({}, &budget);
+    const ProducerIdentity a = test.init("a");
+    test.init("b");
+    const uint64_t used = budget.used(MemoryAccount::coordinator_state);
+    EXPECT_GE(used, 800u);
+    AddPartitions many{.transactional_id = "a", .producer = a, .partitions = {}};
+    for (int32_t i = 0; i < 20; ++i) many.partitions.push_back({"t", PartitionIndex(i)});
+    EXPECT_EQ(test.add(many).value().partitions.front(), ErrorCode::coordinator_not_available);
+    EXPECT_EQ(budget.used(), used);
+    many.partitions.resize(2);
+    EXPECT_EQ(test.add(many).value().partitions.front(), ErrorCode::none);
+    EXPECT_GT(budget.used(), used);
+    EXPECT_EQ(test.init(InitProducer{.transactional_id = "c"}).value().error, ErrorCode::coordinator_not_available);
+    test.restart();
+    EXPECT_GT(budget.used(), used) << "what the log holds is counted, too";
+  }
+  EXPECT_EQ(budget.used(), 0u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -146,10 +147,13 @@ struct DescribedTransaction {
   std::vector<TopicPartitionName> partitions;  // of the transaction that is open, or whose markers are being written
 };
 
+// Sorted. Shared by the shards that are asked: it may be large.
+using ProducerIdFilter = std::shared_ptr<const std::vector<ProducerId>>;
+
 struct ListTransactions {
-  std::vector<std::string> states;       // none: all
-  std::vector<ProducerId> producer_ids;  // none: all
-  int64_t longer_than_ms = -1;           // at least 0: only what is open, or being ended, for longer
+  std::vector<std::string> states;     // none: all
+  ProducerIdFilter producer_ids = {};  // null or none: all
+  int64_t longer_than_ms = -1;         // at least 0: only what is open, or being ended, for longer
 };
 
 struct ListedTransaction {

@@ -65,6 +65,14 @@ std::string to_text(const ProducerIdentity& producer) {
 
 }  // namespace
 
+size_t bytes_of(std::string_view transactional_id, const StoredTransaction& transaction) {
+  constexpr size_t kPerTransaction = 400;  // with its entry among those that are at work
+  constexpr size_t kPerPartition = 96;
+  size_t bytes = kPerTransaction + transactional_id.size();
+  for (const TopicPartitionName& partition : transaction.partitions) bytes += kPerPartition + partition.topic.size();
+  return bytes;
+}
+
 std::string to_string(const DurableTransactions& transactions) {
   std::string text;
   for (const auto& [id, each] : transactions) {

@@ -45,6 +45,9 @@ struct StoredTransaction {
   bool operator==(const StoredTransaction&) const = default;
 };
 
+// About what it takes in memory.
+size_t bytes_of(std::string_view transactional_id, const StoredTransaction& transaction);
+
 using DurableTransactions = std::map<std::string, StoredTransaction, std::less<>>;
 std::string to_string(const DurableTransactions& transactions);
 

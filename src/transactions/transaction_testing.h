@@ -32,7 +32,10 @@ inline ProducerIdentity test_producer(int64_t id, int epoch) {
 // Every step ends with a check that the log says what the coordinator thinks.
 class TestTransactions {
  public:
-  explicit TestTransactions(TransactionSettings settings = {}) : settings(settings) { restart(); }
+  explicit TestTransactions(TransactionSettings settings = {}, MemoryBudget* memory = nullptr)
+      : settings(settings), memory(memory) {
+    restart();
+  }
   ~TestTransactions() { coordinator->unload(Status(ErrorCode::not_coordinator)); }
 
   template <class Answer, class Operation>
@@ -116,7 +119,7 @@ class TestTransactions {
     if (coordinator) coordinator->unload(Status(ErrorCode::not_coordinator));
     held_.clear();
     sink.wanted.clear();
-    coordinator = std::make_unique<TransactionCoordinator>(settings, sink);
+    coordinator = std::make_unique<TransactionCoordinator>(settings, sink, CoordinatorReign{}, memory);
     apply_to(*coordinator, log);
     coordinator->loaded(time);
     coordinator->set_connections_before_load(newest_connection);
@@ -138,6 +141,7 @@ class TestTransactions {
   }
 
   TransactionSettings settings;
+  MemoryBudget* const memory;
   std::vector<CoordinatorRecord> log;
   CoordinatorTime time{MonotonicTime{} + 1000h, 1'700'000'000'000};
   RememberedMarkers sink;

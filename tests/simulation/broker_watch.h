@@ -18,13 +18,15 @@ namespace naru::simulation {
 
 class BrokerWatch {
  public:
-  BrokerWatch(SimulatedCluster& cluster, const StoreWatch& store, const FaultAtlas& atlas, const History& history)
-      : cluster_(cluster), store_(store), atlas_(atlas), history_(history) {}
+  BrokerWatch(SimulatedCluster& cluster, const StoreWatch& store, const FaultAtlas& atlas, const History& history,
+              const Clock& clock)
+      : cluster_(cluster), store_(store), atlas_(atlas), history_(history), clock_(clock) {}
 
   // At most one controller in an epoch, at most one leader of a partition in an epoch, which is the elected one, and
   // leads in another one after it was killed: others may have seen more of its log than is left of it; a
   // leader of the newest epoch has everything that was acknowledged as soon as it knows its high watermark; and so has
-  // every member of the in-sync set, synced where acknowledgements wait for that.
+  // every member of the in-sync set, synced where acknowledgements wait for that. One that was replaced stops to take
+  // records, whatever acknowledgement they want, within the time that it may take to notice.
   Task<void> look();
   // When all replicas are in sync and nobody writes: what they have in common is the same in all of them.
   Task<void> compare_replicas();
@@ -35,9 +37,13 @@ class BrokerWatch {
   struct Replica;
   using Contents = std::map<Offset, uint64_t>;  // a hash of each record
 
+  void look_at_files(SimulatedBroker& broker, size_t partitions);
   Task<void> look_at(std::shared_ptr<Partition> partition, BrokerId broker);
   void look_at_leader(const PartitionIdentity& identity, const PartitionView& view, const PartitionState* state,
                       BrokerId broker);
+  // It leads, as far as it knows.
+  Task<void> look_at_decisions(std::shared_ptr<Partition> partition, LeaderEpoch epoch, const PartitionState* state,
+                               BrokerId broker);
   void look_at_member(const PartitionIdentity& identity, const FollowerPosition& position, BrokerId broker);
   Task<std::optional<Replica>> read(std::shared_ptr<Partition> partition, BrokerId broker);
   void compare(const std::string& name, const Replica& one, const Replica& other);
@@ -47,10 +53,12 @@ class BrokerWatch {
   const StoreWatch& store_;
   const FaultAtlas& atlas_;
   const History& history_;
+  const Clock& clock_;
   std::map<int32_t, BrokerId> controllers_;
   struct Leader {
     BrokerId broker;
-    int unclean_ends = 0;  // before it led
+    int unclean_ends = 0;                   // before it led
+    std::optional<MonotonicTime> replaced;  // another one was elected, and was seen then
   };
   std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, Leader> leaders_;
   std::optional<std::string> violation_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "broker/hosted_partitions.h"
 #include "client/consumer.h"
@@ -19,8 +20,9 @@ namespace {
 constexpr Duration kLook = 20ms;
 constexpr Duration kBetweenRecords = 10ms;
 
-RunPlan three_brokers() {
+RunPlan three_brokers(int data_folders) {
   RunPlan plan;
+  plan.data_folders = data_folders;
   plan.brokers = 3;
   plan.replicas = 3;
   plan.journal_batch_max_bytes = 1000;
@@ -29,9 +31,24 @@ RunPlan three_brokers() {
 
 }  // namespace
 
-ClusterScenario::ClusterScenario(uint64_t seed)
-    : world_(seed), harness_(world_.add_node("harness").start()), cluster_(world_, harness_->seams(), three_brokers()) {
+ClusterScenario::ClusterScenario(uint64_t seed, int data_folders)
+    : world_(seed),
+      harness_(world_.add_node("harness").start()),
+      cluster_(world_, harness_->seams(), three_brokers(data_folders)) {
   silence_log();
+}
+
+void ClusterScenario::run_and_watch(Task<void> task) {
+  TaskGroup group;
+  group.spawn(std::move(task));
+  uint64_t seen = cluster_.coordination().revision();
+  const auto look_and_tell = [&] {
+    const uint64_t revision = cluster_.coordination().revision();
+    if (std::exchange(seen, revision) != revision) store_.look(cluster_.coordination().state());
+    return group.running() == 0;
+  };
+  const bool ended = world_.run_until(look_and_tell, 24h);
+  NARU_ASSERT(ended, "the story has not ended within a day");
 }
 
 Task<void> ClusterScenario::begin() {

@@ -17,12 +17,12 @@ namespace naru::simulation {
 
 class ClusterScenario {
  public:
-  explicit ClusterScenario(uint64_t seed);
+  explicit ClusterScenario(uint64_t seed, int data_folders = 1);
 
   // Starts the brokers, runs `story()` (a coroutine, as a lambda that outlives it), and stops everything.
   template <class Story>
   void run(Story story) {
-    world_.run_task(whole(story));
+    run_and_watch(whole(story));
   }
 
   SimulatedWorld& world() { return world_; }
@@ -64,6 +64,8 @@ class ClusterScenario {
     co_await story();
     co_await end();
   }
+  // Looks at every change in the coordination service.
+  void run_and_watch(Task<void> task);
   Task<void> begin();
   Task<void> end();
   Task<void> produce(std::string topic);

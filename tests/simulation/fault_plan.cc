@@ -19,12 +19,19 @@ std::string FaultPlan::to_string() const {
   add(slow_disk, "slow disk");
   add(cut_connections, "cut connections");
   add(clock_steps, "clock steps");
+  add(day_steps, "clock steps of a day");
+  add(faulty_starts, "disks that fail during a start");
+  add(reordered_names, "names in any order");
   add(wiped_disks, "wiped disks");
   add(cut_links, "cut links");
   add(slow_links, "slow links");
   add(isolation, "isolation");
   add(pauses, "pauses");
   add(coordination, "a faulty coordination service");
+  add(lost_answers, "lost answers of the controller");
+  add(lost_folders, "lost folders");
+  add(old_snapshots, "old snapshots");
+  add(bit_flips, "bit flips");
   return text.empty() ? "no faults" : text;
 }
 
@@ -34,15 +41,16 @@ std::string RunPlan::to_string() const {
       "in flight, up "
       "to {} records), {} consumers, "
       "{} group members ({} static), {} of the consumer protocol, {} of both, {} copiers of {} partitions, "
-      "segments of {} bytes, {}, "
+      "segments of {} bytes in {} data folders, {}{}, "
       "journal of {} bytes for batches up to {}, {}; {}",
       brokers, topics, partitions, replicas, min_insync_replicas, producers, idempotent_producers, pipeline,
       max_batch_records, consumers, group_members, static_members, consumer_members, mixed_members, copy_stages,
-      copy_partitions, segment_bytes,
+      copy_partitions, segment_bytes, data_folders,
       cleanup == Cleanup::none      ? "nothing cleaned up"
       : cleanup == Cleanup::compact ? fmt::format("compaction, segments of {} ms", segment_ms)
                                     : fmt::format("retention of {} ms and {} bytes", retention_ms, retention_bytes),
-      journal_bytes, journal_batch_max_bytes, synced_acks ? "flush.messages=1" : "loose", faults.to_string());
+      tombstones ? ", keys are deleted" : "", journal_bytes, journal_batch_max_bytes,
+      synced_acks ? "flush.messages=1" : "loose", faults.to_string());
 }
 
 namespace {
@@ -59,6 +67,7 @@ void draw_cleanup(RunPlan& plan, Random& random) {
   } else {
     plan.cleanup = Cleanup::compact;
     plan.segment_ms = static_cast<int64_t>(100 + random.below(2000));
+    plan.tombstones = kSwitches.tombstones && !random.one_in(3);
   }
 }
 
@@ -89,7 +98,10 @@ RunPlan draw_plan(Random& random, Shape shape) {
   if (!random.one_in(6)) plan.journal_bytes = (1 << 16) + static_cast<int64_t>(random.below(1 << 17));
   plan.journal_batch_max_bytes = static_cast<int64_t>(random.one_in(2) ? 1 << 16 : 100 + random.below(1000));
   draw_cleanup(plan, random);
-  plan.synced_acks = !random.one_in(5);
+  plan.data_folders = random.one_in(4) ? 2 : 1;
+  // What compaction takes must not be missed by those who may lose what was not synced.
+  const bool is_delicate = shape == Shape::single && plan.cleanup == Cleanup::compact;
+  plan.synced_acks = !random.one_in(is_delicate ? 2 : 5);
   if (!plan.synced_acks) plan.promise = Promise::until_power_cut;
   if (shape == Shape::cluster) {
     plan.brokers = static_cast<int>(3 + random.below(3));
@@ -107,11 +119,16 @@ RunPlan draw_plan(Random& random, Shape shape) {
   faults.rounds = static_cast<int>(2 + random.below(6));
   const uint64_t kind = random.below(10);
   if (kind == 0) return plan;  // a healthy run must be clean too
-  std::vector<bool*> all{&faults.power_cuts, &faults.kills,     &faults.clean_restarts,  &faults.io_errors,
-                         &faults.full_disk,  &faults.slow_disk, &faults.cut_connections, &faults.clock_steps};
+  std::vector<bool*> all{&faults.power_cuts,    &faults.kills,          &faults.clean_restarts,  &faults.io_errors,
+                         &faults.full_disk,     &faults.slow_disk,      &faults.cut_connections, &faults.clock_steps,
+                         &faults.faulty_starts, &faults.reordered_names};
+  if (kSwitches.day_steps) all.push_back(&faults.day_steps);
   if (shape == Shape::cluster) {
     all.insert(all.end(), {&faults.wiped_disks, &faults.cut_links, &faults.slow_links, &faults.isolation,
-                           &faults.pauses, &faults.coordination});
+                           &faults.pauses, &faults.coordination, &faults.lost_answers});
+    if (kSwitches.lost_folders) all.push_back(&faults.lost_folders);
+    if (kSwitches.old_snapshots) all.push_back(&faults.old_snapshots);
+    if (kSwitches.bit_flips) all.push_back(&faults.bit_flips);
   }
   if (kind == 1) {
     *all[random.below(all.size())] = true;

@@ -19,14 +19,24 @@ struct FaultPlan {
   bool slow_disk = false;
   bool cut_connections = false;
   bool clock_steps = false;
+  bool day_steps = false;        // of the clock, forward
+  bool faulty_starts = false;    // disks that fail while a broker starts
+  bool reordered_names = false;  // a power cut keeps any of a folder's changes that were not synced
   // Of clusters only:
-  bool wiped_disks = false;   // of brokers whose data others have
-  bool cut_links = false;     // between brokers, in one direction
-  bool slow_links = false;    // likewise
-  bool isolation = false;     // of a broker, from brokers, clients and the coordination service
-  bool pauses = false;        // of a process, for longer than its session
-  bool coordination = false;  // the service is away, loses answers, ends sessions
-  int rounds = 0;             // of the nemesis
+  bool wiped_disks = false;    // of brokers whose data others have
+  bool cut_links = false;      // between brokers, in one direction
+  bool slow_links = false;     // likewise
+  bool isolation = false;      // of a broker, from brokers, clients and the coordination service
+  bool pauses = false;         // of a process, for longer than its session
+  bool coordination = false;   // the service is away, loses answers, ends sessions
+  bool lost_answers = false;   // of the controller, and of the service to it, just when an in-sync set has grown
+  bool lost_folders = false;   // of one partition, of brokers whose data others have
+  bool old_snapshots = false;  // of a partition's folder, a data folder or a whole disk, restored likewise
+  bool bit_flips = false;      // in closed segments, likewise
+  int rounds = 0;              // of the nemesis
+
+  // Disks may lose what they were asked to sync.
+  bool disks_fail() const { return io_errors || faulty_starts; }
 
   std::string to_string() const;
 };
@@ -58,8 +68,10 @@ struct RunPlan {
   int64_t segment_ms = 604'800'000;
   int64_t retention_ms = -1;
   int64_t retention_bytes = -1;
+  bool tombstones = false;    // keys are deleted, too; compacted topics only
   int64_t journal_bytes = 0;  // 0: without a commit journal
   int64_t journal_batch_max_bytes = 0;
+  int data_folders = 1;  // of each broker: /data, /data2, ...
 
   std::string to_string() const;
 };
@@ -68,5 +80,27 @@ struct RunPlan {
 enum class Shape : uint8_t { single, cluster };
 
 RunPlan draw_plan(Random& random, Shape shape);
+
+// What brokers do not withstand yet. A seed draws none of it while its switch is off; a rule that is named here turns
+// its switch on.
+struct Switches {
+  // A partition folder that is listed in its data folder's manifest and absent is offline, not new.
+  bool lost_folders = true;
+  // A data folder that is older than what its broker had confirmed takes the broker out of in-sync sets.
+  bool old_snapshots = false;
+  // Closed segments are verified before they are served, and repaired from another replica.
+  bool bit_flips = false;
+  // A log that went offline because the disk was full while it was cut back is opened again when there is room.
+  bool full_disks_without_restart = false;
+  // Producers expire by time that has passed, not by the wall clock.
+  bool day_steps = true;
+  // A producer id that was never forgotten begins at sequence 0.
+  bool overlapping_first_batches = true;
+  // A follower that was away for longer than delete.retention.ms begins anew.
+  bool tombstones = true;
+  // A leader whose in-sync set may have grown unheard is as careful as one whose set has.
+  bool replaced_leaders_are_silent = true;
+};
+inline constexpr Switches kSwitches;
 
 }  // namespace naru::simulation

@@ -22,13 +22,24 @@ std::string key_of(const std::string& value) {
   return fmt::format("k{}", number);
 }
 
+// Behind the number, so that the key is the same.
+bool is_deletion(const std::string& value) {
+  return value.ends_with(kDeletionHeader);
+}
+std::string deletion(const std::string& value) {
+  return value + "." + std::string(kDeletionHeader);
+}
+
 void History::violated(std::string sentence) {
   if (!violation_) violation_ = std::move(sentence);
 }
 
 void History::sent(const PartitionName& partition, int producer, const std::vector<std::string>& values) {
   uint64_t& number = next_number_[{partition, producer}];
-  for (const std::string& value : values) sent_.emplace(value, Origin{partition, producer, next_order_++, number++});
+  for (const std::string& value : values) {
+    sent_.emplace(value, Origin{partition, producer, next_order_++, number++});
+    if (is_deletion(value)) deleted_keys_.emplace(partition, key_of(value));
+  }
 }
 
 void History::acknowledged(const PartitionName& partition, Offset base, const std::vector<std::string>& values) {
@@ -38,6 +49,7 @@ void History::acknowledged(const PartitionName& partition, Offset base, const st
     must_agree(partition, "acknowledged twice", log.promised, offset, values[i]);
     must_agree(partition, "acknowledged where another record was seen", log.observed, offset, values[i]);
     log.promised.emplace(offset, values[i]);
+    note_place(partition, log, offset, values[i]);
   }
   acknowledged_count_ += values.size();
 }
@@ -57,6 +69,7 @@ void History::seen(const PartitionName& partition, Offset offset, const std::str
   must_agree(partition, "read differently than acknowledged", log.promised, offset, value);
   must_agree(partition, "read twice, differently", log.observed, offset, value);
   log.observed.emplace(offset, value);
+  note_place(partition, log, offset, value);
   const auto origin = sent_.find(value);
   if (origin == sent_.end()) {
     violated(fmt::format("{} at {}: '{}' was never sent", name_of(partition), offset, value));
@@ -86,8 +99,31 @@ void History::high_watermark(const PartitionName& partition, const Leadership& l
   highest = std::max(highest, offset);
 }
 
-void History::power_was_cut() {
-  if (promise_ == Promise::until_power_cut) logs_.clear();
+void History::power_was_cut(const SyncedEnds& synced) {
+  if (promise_ != Promise::until_power_cut) return;
+  for (auto& [partition, log] : logs_) {
+    const auto end = synced.find(partition);
+    const Offset kept = end == synced.end() ? Offset(0) : end->second;
+    for (auto* known : {&log.promised, &log.observed}) known->erase(known->lower_bound(kept), known->end());
+    std::erase_if(log.places, [kept](const auto& place) { return place.second >= kept; });
+    log.high_watermark = std::min(log.high_watermark, kept);
+    log.of_leaders.clear();
+    log.epoch_ends.clear();
+  }
+}
+
+void History::note_place(const PartitionName& partition, Log& log, Offset offset, const std::string& value) {
+  const auto [place, first] = log.places.try_emplace(value, offset);
+  if (first || place->second == offset) return;
+  violated(fmt::format("{}: '{}' is at {}, and was at {}", name_of(partition), value, offset, place->second));
+}
+
+void History::epoch_end(const PartitionName& partition, LeaderEpoch asked, const EpochEnd& told) {
+  const auto [known, first] = logs_[partition].epoch_ends.try_emplace(asked, told);
+  // What begins the log may be removed, and with it the epochs that ended there.
+  if (first || cleanup_ == Cleanup::remove || known->second == told) return;
+  violated(fmt::format("{}: leader epoch {} ended in epoch {} at {}, and now in epoch {} at {}", name_of(partition),
+                       asked, known->second.epoch, known->second.end, told.epoch, told.end));
 }
 
 void History::must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known,
@@ -127,6 +163,7 @@ void History::final_content(const PartitionName& partition, Offset start, Offset
   }
   if (cleanup_ == Cleanup::compact) {
     check_compacted(partition, start, records);
+    check_deleted(partition, records);
   } else {
     check_gaps(partition, start, end, records);
   }
@@ -167,8 +204,25 @@ void History::check_compacted(const PartitionName& partition, Offset start,
     for (const auto& [offset, value] : *known) {
       const auto later = newest.find(key_of(value));
       if (there.contains(offset) || (later != newest.end() && later->second > offset)) continue;
+      // It and what it deletes go when they are old; it need not have been promised.
+      if (deleted_keys_.contains({partition, key_of(value)})) continue;
       violated(fmt::format("{} at {}: '{}' is gone, and there is no later record of its key", name_of(partition),
                            offset, value));
+    }
+  }
+}
+
+void History::check_deleted(const PartitionName& partition,
+                            const std::vector<std::pair<Offset, std::string>>& records) {
+  std::map<std::string, Offset> last;  // of each key that is there
+  for (const auto& [offset, value] : records) last[key_of(value)] = offset;
+  const Log& log = logs_[partition];
+  for (const auto* known : {&log.promised, &log.observed}) {
+    for (const auto& [offset, value] : *known) {
+      const auto left = is_deletion(value) ? last.find(key_of(value)) : last.end();
+      if (left == last.end() || left->second >= offset) continue;
+      violated(fmt::format("{} at {}: key {} was deleted at {}, and is there again", name_of(partition), left->second,
+                           key_of(value), offset));
     }
   }
 }

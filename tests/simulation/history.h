@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foundation/ids.h"
@@ -26,6 +27,11 @@ enum class Cleanup : uint8_t { none, remove, compact };
 
 // The key under which a value is sent: a few, so that compaction has something to do.
 std::string key_of(const std::string& value);
+
+// The deletion of a key has a name where others have a value: it stands in a header, because its value is null.
+inline constexpr std::string_view kDeletionHeader = "deletion";
+bool is_deletion(const std::string& value);
+std::string deletion(const std::string& value);
 
 class History {
  public:
@@ -67,7 +73,17 @@ class History {
   Offset log_start_floor(const PartitionName& partition, LeaderEpoch epoch = LeaderEpoch(INT32_MAX));
   void log_start(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
-  void power_was_cut();
+  // The last offset of `epoch` or of the one before it, as a leader of a later epoch tells it: it stays the same.
+  struct EpochEnd {
+    LeaderEpoch epoch;
+    Offset end;
+    auto operator<=>(const EpochEnd&) const = default;
+  };
+  void epoch_end(const PartitionName& partition, LeaderEpoch asked, const EpochEnd& told);
+
+  // With the loose rule, what lies below these ends was synced, and stays; everything else may be gone.
+  using SyncedEnds = std::map<PartitionName, Offset>;
+  void power_was_cut(const SyncedEnds& synced);
 
   // After everything is healed: the whole content of a partition from `start` to `end`.
   void final_content(const PartitionName& partition, Offset start, Offset end,
@@ -84,6 +100,8 @@ class History {
     std::map<Offset, std::string> observed;
     Offset high_watermark{0};
     std::map<Leadership, Offset> of_leaders;  // high watermarks
+    std::map<std::string, Offset> places;     // where each value was acknowledged or seen
+    std::map<LeaderEpoch, EpochEnd> epoch_ends;
   };
   struct Origin {
     PartitionName partition;
@@ -95,11 +113,15 @@ class History {
   void violated(std::string sentence);
   void must_agree(const PartitionName& partition, const char* what, const std::map<Offset, std::string>& known,
                   Offset offset, const std::string& value);
+  // No value has two places, also when the first of them is gone.
+  void note_place(const PartitionName& partition, Log& log, Offset offset, const std::string& value);
   void check_gaps(const PartitionName& partition, Offset start, Offset end,
                   const std::vector<std::pair<Offset, std::string>>& records);
   // Each record that was promised or seen is there, or a later one of its key.
   void check_compacted(const PartitionName& partition, Offset start,
                        const std::vector<std::pair<Offset, std::string>>& records);
+  // A key whose deletion was promised or seen has no earlier record, if nothing is left of the deletion.
+  void check_deleted(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
   void check_order(const PartitionName& partition, const std::vector<std::pair<Offset, std::string>>& records);
 
   void check_gap(const PartitionName& partition, Offset offset, const std::string& value, const Origin& origin,
@@ -111,6 +133,7 @@ class History {
   std::map<PartitionName, std::map<LeaderEpoch, Offset>> log_starts_;
   std::map<std::string, Origin> sent_;
   std::set<std::string> refused_;
+  std::set<std::pair<PartitionName, std::string>> deleted_keys_;  // somebody has sent a deletion
   uint64_t next_order_ = 0;
   std::map<std::pair<PartitionName, int>, uint64_t> next_number_;
   std::set<int> gapless_;

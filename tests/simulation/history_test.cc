@@ -89,9 +89,31 @@ TEST(History, FindsAHighWatermarkThatGoesBack) {
 
 TEST(History, AllowsThePowerCutThatTheLooseRuleAllows) {
   auto history = with_two_acknowledged(Promise::until_power_cut);
-  history.power_was_cut();
+  history.power_was_cut({});
   history.final_content(kPartition, Offset(0), Offset(1), Records{{Offset(0), "a"}});
   EXPECT_FALSE(history.violation());
+}
+
+TEST(History, RemembersWhatWasSyncedBeforeAPowerCut) {
+  auto history = with_two_acknowledged(Promise::until_power_cut);
+  history.power_was_cut({{kPartition, Offset(1)}});
+  history.final_content(kPartition, Offset(0), Offset(0), Records{});
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsAValueThatHasMoved) {
+  auto history = with_two_acknowledged(Promise::durable);
+  history.seen(kPartition, Offset(2), "a");
+  EXPECT_TRUE(history.violation());
+}
+
+TEST(History, FindsAnEpochThatEndsElsewhere) {
+  History history(Promise::durable);
+  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(10)});
+  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(10)});
+  EXPECT_FALSE(history.violation());
+  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(8)});
+  EXPECT_TRUE(history.violation());
 }
 
 TEST(History, FindsALogStartThatGoesBackOrMovesWithoutAReason) {

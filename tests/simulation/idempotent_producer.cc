@@ -1,7 +1,6 @@
 #include "simulation/idempotent_producer.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "async/task_group.h"
@@ -72,12 +71,11 @@ Task<void> IdempotentProducer::get_id() {
 
 IdempotentProducer::Window IdempotentProducer::next_window(const PartitionName& partition) {
   Random& random = context_.seams.random;
-  // Some begin just before the sequence numbers wrap.
-  const auto [next, first] = next_sequence_.try_emplace(
-      partition, random.one_in(2) ? 0 : std::numeric_limits<int32_t>::max() - static_cast<int32_t>(random.below(50)));
-  // The first one alone: a partition that knows nothing of a producer lets it begin anywhere, so if the first batch was
-  // refused, the second would be taken for the first.
-  Window window(first ? 1 : 1 + random.below(static_cast<uint64_t>(context_.plan.pipeline)));
+  const auto [next, first] = next_sequence_.try_emplace(partition, 0);
+  // The first one alone: a partition that may have forgotten a producer (one with compacted batches, say) lets it begin
+  // anywhere, so if the first batch was refused, the second would be taken for the first.
+  const bool alone = first && !kSwitches.overlapping_first_batches;
+  Window window(alone ? 1 : 1 + random.below(static_cast<uint64_t>(context_.plan.pipeline)));
   for (Batch& batch : window) {
     BatchBuilder builder({.compression = static_cast<Compression>(random.below(5)),
                           .producer_id = *id_,

@@ -4,33 +4,22 @@
 #include <utility>
 
 #include "async/task_group.h"
+#include "broker/hosted_partitions.h"
 #include "broker/transaction_coordinators.h"
 
 namespace naru::simulation {
 namespace {
 constexpr Duration kCalm = 2s;
-}
-
-class Nemesis::Held {
- public:
-  Held(Nemesis& nemesis, SimulatedBroker& broker) : nemesis_(&nemesis), broker_(&broker) {
-    nemesis.held_.insert(broker.id());
-  }
-  Held(Held&& other) noexcept : nemesis_(std::exchange(other.nemesis_, nullptr)), broker_(other.broker_) {}
-  Held& operator=(Held&&) = delete;
-  ~Held() {
-    if (nemesis_ != nullptr) nemesis_->held_.erase(broker_->id());
-  }
-  SimulatedBroker& operator*() const { return *broker_; }
-  SimulatedBroker* operator->() const { return broker_; }
-
- private:
-  Nemesis* nemesis_;
-  SimulatedBroker* broker_;
-};
+// Leaders are handed over, coordinators stop, and logs are closed, each with a timeout of its own.
+constexpr Duration kLongestStop = 30s;
+}  // namespace
 
 Task<void> Nemesis::sleep(Duration longest) {
   const Duration length(static_cast<int64_t>(1 + random().below(static_cast<uint64_t>(longest.count()))));
+  ignore(co_await sleep_until(parts_.harness.scheduler, parts_.harness.clock.now() + length));
+}
+
+Task<void> Nemesis::pause(Duration length) {
   ignore(co_await sleep_until(parts_.harness.scheduler, parts_.harness.clock.now() + length));
 }
 
@@ -65,11 +54,22 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.slow_disk, &Nemesis::slow_disk);
   add(faults.cut_connections, &Nemesis::cut_connections);
   add(faults.clock_steps, &Nemesis::clock_step);
+  add(faults.day_steps, &Nemesis::day_step);
+  add(faults.faulty_starts, &Nemesis::faulty_start);
   if (parts_.cluster.is_alone()) return menu;
   add(faults.power_cuts && parts_.plan.synced_acks, &Nemesis::power_cut_everywhere);
   add(faults.wiped_disks, &Nemesis::wiped_disk);
   add(faults.wiped_disks, &Nemesis::wiped_while_joining);
   add(faults.kills && faults.slow_links, &Nemesis::ended_while_joining);
+  const bool ends = faults.kills || (faults.power_cuts && parts_.plan.synced_acks);
+  add(ends && faults.slow_links, &Nemesis::restarted_before_a_member_fetches);
+  add(ends && faults.cut_links, &Nemesis::there_and_back);
+  add(ends && faults.cut_connections, &Nemesis::late_fetch);
+  add(faults.lost_answers, &Nemesis::lost_answer);
+  add(faults.lost_answers, &Nemesis::late_proposal);
+  add(faults.lost_folders, &Nemesis::lost_folder);
+  add(faults.old_snapshots, &Nemesis::old_snapshot);
+  add(faults.bit_flips, &Nemesis::bit_flip);
   // Twice as often as others: what it aims at lasts for milliseconds.
   const bool copies = (faults.kills || faults.power_cuts) && parts_.plan.copy_stages > 0;
   for (int i = 0; i < 2; ++i) add(copies, &Nemesis::ended_while_committing);
@@ -90,6 +90,24 @@ std::optional<Nemesis::Held> Nemesis::hold_a_broker() {
   return Held(*this, *free[random().below(free.size())]);
 }
 
+std::optional<Nemesis::Held> Nemesis::hold(BrokerId id) {
+  SimulatedBroker* broker = find(id);
+  if (broker == nullptr || !broker->running() || held_.contains(id)) return std::nullopt;
+  return Held(*this, *broker);
+}
+
+SimulatedBroker* Nemesis::find(BrokerId id) {
+  for (const auto& broker : parts_.cluster.brokers()) {
+    if (broker->id() == id) return broker.get();
+  }
+  return nullptr;
+}
+
+std::string Nemesis::host_of(BrokerId id) {
+  SimulatedBroker* broker = find(id);
+  return broker == nullptr ? std::string() : broker->node().host();
+}
+
 std::optional<Nemesis::Held> Nemesis::hold_coordinator_of(const std::string& transactional_id) {
   for (const auto& broker : parts_.cluster.brokers()) {
     if (!broker->running() || held_.contains(broker->id())) continue;
@@ -103,7 +121,7 @@ std::optional<Nemesis::Held> Nemesis::hold_coordinator_of(const std::string& tra
 // While a broker is gone and the controller has not noticed, the loss of another one's session may leave the set with
 // nobody but the one who has lost its data.
 Task<void> Nemesis::calm() {
-  ignore(co_await sleep_until(parts_.harness.scheduler, parts_.harness.clock.now() + kCalm));
+  return pause(kCalm);
 }
 
 Task<void> Nemesis::power_cut() {
@@ -127,10 +145,25 @@ Task<void> Nemesis::restart(SimulatedBroker& broker, End how) {
   co_await broker.start();
 }
 
+// A broker that is cut off from the controller does not start. It may have to: the controller may have moved behind a
+// link that is cut until the start is over.
+Task<void> Nemesis::start_despite_cuts(SimulatedBroker& broker) {
+  TaskGroup starts;
+  starts.spawn(broker.start());
+  for (int looks = 0; looks < 300 && starts.running() > 0; ++looks) co_await pause(200ms);
+  if (starts.running() > 0) network().unblock_all();
+  co_await starts.join();
+}
+
 Task<void> Nemesis::start_at_once(SimulatedBroker& broker) {
-  parts_.cluster.coordination().set_faults({.watch_delay_max = 2s});
-  co_await broker.start();
+  CoordinationFaults late{.watch_delay_max = 2s};
+  if (random().one_in(2)) late.delay_max = 400ms;  // the controller knows of it, and takes its time
+  parts_.cluster.coordination().set_faults(late);
+  TaskGroup starts;
+  starts.spawn(broker.start());
+  for (int looks = 0; looks < 20 && starts.running() > 0; ++looks) co_await pause(100ms);
   parts_.cluster.coordination().set_faults({});
+  co_await starts.join();
 }
 
 // What the atlas does not allow is left.
@@ -139,22 +172,41 @@ Task<void> Nemesis::end(SimulatedBroker& broker, End how) {
   if (clusters_loose && how == End::power_cut && !(may_lose_ && atlas_.may_lose_data(broker.id()))) how = End::kill;
   if (clusters_loose && how == End::kill && !atlas_.may_end_uncleanly()) co_return;
   switch (how) {
-    case End::power_cut:
+    case End::power_cut: {
+      const History::SyncedEnds synced = co_await synced_ends(broker);
+      if (!broker.running()) co_return;
       atlas_.ended(broker.id(), clusters_loose ? FaultAtlas::End::lossy : FaultAtlas::End::unclean);
       broker.cut_power();
-      parts_.workload.power_was_cut();
+      parts_.workload.power_was_cut(synced);
       break;
+    }
     case End::kill:
       atlas_.ended(broker.id(), FaultAtlas::End::unclean);
       broker.kill();
       break;
     case End::in_order: {
+      const MonotonicTime begun = parts_.harness.clock.now();
       const Status stopped = co_await broker.stop_cleanly();
+      if (parts_.harness.clock.now() - begun > kLongestStop) {
+        problem_ = fmt::format("a clean shutdown of broker {} took {} s", broker.id(),
+                               (parts_.harness.clock.now() - begun) / 1s);
+      }
       if (!stopped.ok() && !faulty_disks_.contains(broker.id())) {
         problem_ = "a clean shutdown failed: " + stopped.to_string();
       }
     }
   }
+}
+
+Task<History::SyncedEnds> Nemesis::synced_ends(SimulatedBroker& broker) {
+  History::SyncedEnds ends;
+  if (parts_.plan.promise == Promise::durable) co_return ends;
+  for (const auto& partition : broker.broker().partitions().all()) {
+    const auto end =
+        co_await partition->with_log([](const LogAccess& access) -> Result<Offset> { return access.log.synced_end(); });
+    if (end) ends.emplace(PartitionName(partition->identity().topic, partition->identity().index), *end);
+  }
+  co_return ends;
 }
 
 Task<void> Nemesis::end_all() {
@@ -207,79 +259,6 @@ Task<void> Nemesis::wiped_disk() {
 
 Task<void> Nemesis::wait_until_out_of_sync(BrokerId id) {
   for (int tries = 0; tries < 50 && atlas_.is_in_sync(id); ++tries) co_await sleep(200ms);
-}
-
-// The disk is swapped after leaders have asked for the broker to be in sync, and before the controller hears of it.
-Task<void> Nemesis::wiped_while_joining() {
-  if (!alone_) co_return;
-  co_await calm();
-  const auto held = hold_a_broker();
-  const BrokerId controller = parts_.store.image().cluster().controller_id;
-  if (!held || (*held)->id() == controller) co_return;
-  SimulatedBroker& joining = **held;
-  co_await end(joining, End::in_order);
-  co_await wait_until_out_of_sync(joining.id());
-  co_await joining.start();
-  for (const auto& other : parts_.cluster.brokers()) {
-    if (other->id() == controller || other->id() == joining.id()) continue;
-    for (const auto& to : parts_.cluster.brokers()) {
-      if (to->id() == controller) network().block(other->node().host(), to->node().host());
-    }
-  }
-  co_await sleep(1s);
-  if (atlas_.may_lose_data(joining.id())) {
-    atlas_.ended(joining.id(), FaultAtlas::End::lossy);
-    joining.wipe();
-    for (const auto& other : parts_.cluster.brokers()) {
-      if (other->id() != controller && other->id() != joining.id()) {
-        network().block(joining.node().host(), other->node().host());
-      }
-    }
-    co_await joining.start();
-  }
-  network().unblock_all();
-}
-
-// A leader ends while a replica that it could not get into the set yet is just behind it, and its successor knows of
-// less than was promised: what the replica has may lie in between.
-Task<void> Nemesis::ended_while_joining() {
-  if (!alone_) co_return;
-  const auto held = hold_a_broker();
-  const BrokerId controller = parts_.store.image().cluster().controller_id;
-  if (!held || (*held)->id() == controller) co_return;
-  SimulatedBroker& joining = **held;
-  co_await end(joining, End::in_order);
-  co_await wait_until_out_of_sync(joining.id());
-  slow_down_links();
-  for (const auto& other : parts_.cluster.brokers()) {
-    for (const auto& to : parts_.cluster.brokers()) {
-      const bool is_leader = other->id() != controller && other->id() != joining.id();
-      if (is_leader && to->id() == controller) network().block(other->node().host(), to->node().host());
-    }
-  }
-  co_await joining.start();
-  co_await sleep(2s);
-  const auto ended = hold_a_broker();
-  if (ended && (*ended)->id() != controller) co_await end(**ended, End::kill);
-  network().unblock_all();
-  co_await sleep(4s);
-  network().heal_slow_links();
-  if (ended && !(*ended)->running()) co_await (*ended)->start();
-}
-
-// The coordinator ends just when it is asked to commit: what it has decided may be in its own log alone, and so may be
-// the markers in partitions that it leads.
-Task<void> Nemesis::ended_while_committing() {
-  const bool has_slow_links = alone_ && parts_.plan.faults.slow_links;
-  if (has_slow_links) slow_down_links();
-  const auto& committing = parts_.workload.chain().committing();
-  for (int tries = 0; tries < 2000 && committing.empty(); ++tries) co_await sleep(2ms);
-  if (!committing.empty()) {
-    const auto coordinator = hold_coordinator_of(*committing.begin());
-    co_await sleep(has_slow_links ? 50ms : 5ms);
-    if (coordinator) co_await restart(**coordinator, parts_.plan.faults.kills ? End::kill : End::power_cut);
-  }
-  if (has_slow_links) network().heal_slow_links();
 }
 
 // --- Faults of a cluster ---------------------------------------------------------------------------------------------
@@ -366,48 +345,6 @@ Task<void> Nemesis::disturb_coordination() {
   coordination.heal();
 }
 
-// --- Faults of one machine -------------------------------------------------------------------------------------------
-
-// A disk that fails may take logs offline for good, so the broker is restarted afterwards, as an operator would.
-Task<void> Nemesis::io_errors() {
-  const auto broker = hold_a_broker();
-  if (!broker) co_return;
-  SimulatedFileSystem& disk = (*broker)->node().disk();
-  faulty_disks_.insert((*broker)->id());
-  const FileOperation kinds[] = {FileOperation::read,           FileOperation::write,  FileOperation::sync_data,
-                                 FileOperation::sync_directory, FileOperation::create, FileOperation::rename};
-  disk.set_fault_rate(kinds[random().below(std::size(kinds))], 2 + random().below(30));
-  co_await sleep(2s);
-  disk.clear_faults();
-  co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
-  faulty_disks_.erase((*broker)->id());
-}
-
-Task<void> Nemesis::full_disk() {
-  const auto broker = hold_a_broker();
-  if (!broker) co_return;
-  SimulatedFileSystem& disk = (*broker)->node().disk();
-  faulty_disks_.insert((*broker)->id());
-  const auto space = disk.space("/");
-  disk.set_capacity((space ? space->total_bytes - space->free_bytes : 0) + random().below(4096));
-  co_await sleep(2s);
-  disk.set_capacity(UINT64_MAX);
-  // Logs survive a full disk; the store of the metadata may have gone offline.
-  co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
-  faulty_disks_.erase((*broker)->id());
-}
-
-Task<void> Nemesis::slow_disk() {
-  const auto broker = hold_a_broker();
-  if (!broker) co_return;
-  (*broker)->process().scheduler().set_disk_timing(
-      {.usual_min = 1ms, .usual_max = 80ms, .stall_one_in = 20, .stall_max = 5s});
-  co_await sleep(3s);
-  // Now and then it ends with what was not synced in time.
-  if (!parts_.cluster.is_alone() && random().one_in(3)) co_return co_await restart(**broker, End::power_cut);
-  (*broker)->process().scheduler().set_disk_timing({});
-}
-
 Task<void> Nemesis::cut_connections() {
   network().options.cut_one_in = random().one_in(2) ? 0 : 20 + random().below(200);
   network().cut_all();
@@ -418,6 +355,12 @@ Task<void> Nemesis::cut_connections() {
 Task<void> Nemesis::clock_step() {
   const auto minutes = static_cast<int64_t>(random().below(120)) - 60;
   step_clock(parts_.cluster.random_broker().node(), Milliseconds(minutes * 60'000));
+  co_return;
+}
+
+// Forward: what is said to be younger than the broker's clock would be refused.
+Task<void> Nemesis::day_step() {
+  step_clock(parts_.cluster.random_broker().node(), Milliseconds(25 * 3'600'000));
   co_return;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platform/simulated/simulated_world.h"
@@ -35,6 +36,9 @@ class Nemesis {
   // Every broker ends, by a power cut, a kill or in order.
   Task<void> end_all();
 
+  // After each change of the coordination store.
+  void store_changed();
+
   int faults() const { return faults_; }
   const std::optional<std::string>& problem() const { return problem_; }
 
@@ -42,33 +46,69 @@ class Nemesis {
   enum class End : uint8_t { power_cut, kill, in_order };
   using Fault = Task<void> (Nemesis::*)();
   // A broker that one fault has, and no other.
-  class Held;
+  class Held {
+   public:
+    Held(Nemesis& nemesis, SimulatedBroker& broker) : nemesis_(&nemesis), broker_(&broker) {
+      nemesis.held_.insert(broker.id());
+    }
+    Held(Held&& other) noexcept : nemesis_(std::exchange(other.nemesis_, nullptr)), broker_(other.broker_) {}
+    Held& operator=(Held&&) = delete;
+    ~Held() {
+      if (nemesis_ != nullptr) nemesis_->held_.erase(broker_->id());
+    }
+    SimulatedBroker& operator*() const { return *broker_; }
+    SimulatedBroker* operator->() const { return broker_; }
+
+   private:
+    Nemesis* nemesis_;
+    SimulatedBroker* broker_;
+  };
 
   Random& random() { return parts_.world.random(); }
   SimulatedNetwork& network() { return parts_.world.network(); }
   Task<void> sleep(Duration longest);
+  Task<void> pause(Duration length);
   std::vector<Fault> menu() const;
   std::optional<Held> hold_a_broker();
+  std::optional<Held> hold(BrokerId id);
+  SimulatedBroker* find(BrokerId id);
+  std::string host_of(BrokerId id);
+  BrokerId controller() const { return parts_.store.image().cluster().controller_id; }
   std::optional<Held> hold_coordinator_of(const std::string& transactional_id);
 
+  // --- nemesis.cc
   Task<void> power_cut();
   Task<void> kill();
   Task<void> clean_restart();
   Task<void> power_cut_everywhere();
   Task<void> wiped_disk();
-  Task<void> wiped_while_joining();
-  Task<void> ended_while_joining();
-  Task<void> ended_while_committing();
-  Task<void> io_errors();
-  Task<void> full_disk();
-  Task<void> slow_disk();
   Task<void> cut_connections();
   Task<void> clock_step();
+  Task<void> day_step();
   Task<void> cut_links();
   Task<void> slow_links();
   Task<void> isolate();
   Task<void> pause_a_broker();
   Task<void> disturb_coordination();
+
+  // --- nemesis_aimed.cc: what needs several things to come together.
+  Task<void> wiped_while_joining();
+  Task<void> ended_while_joining();
+  Task<void> ended_while_committing();
+  Task<void> restarted_before_a_member_fetches();
+  Task<void> lost_answer();
+  Task<void> late_proposal();
+  Task<void> late_fetch();
+  Task<void> there_and_back();
+
+  // --- nemesis_disks.cc
+  Task<void> io_errors();
+  Task<void> full_disk();
+  Task<void> slow_disk();
+  Task<void> faulty_start();
+  Task<void> lost_folder();
+  Task<void> old_snapshot();
+  Task<void> bit_flip();
 
   Task<void> restart(SimulatedBroker& broker, End end);
   // Long enough for every session that is about to end.
@@ -77,9 +117,24 @@ class Nemesis {
   void slow_down_links();
   Task<void> slow_disks_everywhere();
   // A broker that comes back at once is there again before the controller has heard that it was gone.
+  Task<void> start_despite_cuts(SimulatedBroker& broker);
   Task<void> start_at_once(SimulatedBroker& broker);
   Task<void> end(SimulatedBroker& broker, End end);
+  // Where the loose rule lets a power cut take what was not synced.
+  Task<History::SyncedEnds> synced_ends(SimulatedBroker& broker);
   void step_clock(SimulatedNode& node, Milliseconds by);
+  // Stops a follower in order and starts it when it is in sync nowhere; false: it could not be done.
+  Task<bool> let_rejoin(SimulatedBroker& follower);
+  // A replica of a partition of the workload that follows another broker than the controller; null: there is none.
+  const PartitionState* led_elsewhere(BrokerId follower) const;
+  const PartitionState* led_by_preferred(BrokerId leader) const;
+  const PartitionState* now(const PartitionState& state) const;
+  Task<void> elect_preferred_leaders();
+  void block_both_ways(BrokerId one, BrokerId other);
+  // A broker that may lose data goes, and comes back with what `change` has made of its disk.
+  Task<void> change_disk(SimulatedBroker& broker, UniqueFunction<void(SimulatedFileSystem&)> change);
+  // Of its partitions.
+  static std::vector<std::string> folders_on(SimulatedBroker& broker);
 
   Parts parts_;
   FaultAtlas& atlas_;
@@ -89,6 +144,8 @@ class Nemesis {
   std::set<BrokerId> held_;
   std::set<BrokerId> faulty_disks_;
   std::map<std::string, Milliseconds> clock_offsets_;  // by machine
+  // Called with each follower that comes into an in-sync set, at that very moment, until it returns true.
+  UniqueFunction<bool(const StoreWatch::Joined&)> trap_;
   std::optional<std::string> problem_;
 };
 

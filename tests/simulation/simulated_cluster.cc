@@ -11,7 +11,9 @@ std::string host_of(int number) {
 }
 
 BrokerConfig broker_config(const RunPlan& plan, int number) {
-  ConfigOverrides values{{"log.dirs", "/data"},
+  std::string folders = "/data";
+  for (int folder = 2; folder <= plan.data_folders; ++folder) folders += fmt::format(",/data{}", folder);
+  ConfigOverrides values{{"log.dirs", folders},
                          {"node.id", fmt::format("{}", number)},
                          {"listeners", fmt::format("PLAINTEXT://{}:{}", host_of(number), SimulatedBroker::kPort)},
                          {"naru.admin.listener", ""}};
@@ -47,6 +49,7 @@ SimulatedCluster::SimulatedCluster(SimulatedWorld& world, Seams harness, const R
     brokers_.push_back(std::make_unique<SimulatedBroker>(world.add_node(host_of(number)), harness,
                                                          broker_config(plan, number),
                                                          plan.brokers == 1 ? nullptr : &coordination_));
+    brokers_.back()->node().disk().set_reorders_names(plan.faults.reordered_names);
   }
 }
 

@@ -38,7 +38,7 @@ class Run {
         cluster_(world_, harness_->seams(), plan_),
         workload_(harness_->seams(), cluster_.addresses(), plan_, history_),
         atlas_(cluster_, store_),
-        brokers_(cluster_, store_, atlas_, history_),
+        brokers_(cluster_, store_, atlas_, history_, harness_->seams().clock),
         coordinators_(cluster_),
         nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {}
 
@@ -85,6 +85,7 @@ class Run {
     const uint64_t revision = cluster_.coordination().revision();
     if (std::exchange(seen_revision_, revision) == revision) return true;
     store_.look(cluster_.coordination().state());
+    nemesis_.store_changed();
     if (!stopping_) looks_.spawn(brokers_.look());
     return true;
   }

@@ -22,6 +22,7 @@ void StoreWatch::violated(std::string sentence) {
 }
 
 void StoreWatch::look(const StoreState& state) {
+  joined_.clear();
   MetadataImageBuilder builder(*image_);
   Status status;
   for (const auto& [key, entry] : state.entries()) {
@@ -83,6 +84,9 @@ void StoreWatch::look_at_partition(const std::string& name, const PartitionState
                          now.isr.size()));
   }
   if (now.leader == kNoBroker) return;
+  for (const BrokerId id : now.isr) {
+    if (now.leader_epoch == before.leader_epoch && !holds(before.isr, id)) joined_.push_back({now.leader, id});
+  }
   if (!holds(now.isr, now.leader)) violated(fmt::format("{}: leader {} is not in sync", name, now.leader));
   if (now.leader != before.leader && !holds(before.isr, now.leader)) {
     violated(fmt::format("{}: {} was elected, which was not in sync", name, now.leader));

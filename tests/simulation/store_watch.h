@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "cluster_control/metadata_image.h"
 #include "coordination_store/store_state.h"
@@ -16,6 +17,14 @@ class StoreWatch {
  public:
   // After each change. Unclean elections are not allowed in the runs that it watches.
   void look(const StoreState& state);
+
+  // A follower that has come into an in-sync set.
+  struct Joined {
+    BrokerId leader;
+    BrokerId broker;
+  };
+  // With the newest change; empty: nobody.
+  const std::vector<Joined>& joined() const { return joined_; }
 
   // What the contents say now.
   const MetadataImage& image() const { return *image_; }
@@ -34,6 +43,7 @@ class StoreWatch {
   std::map<std::string, KeyVersion> versions_;
   std::map<int32_t, Uuid> controllers_;  // by controller epoch
   std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, BrokerId> leaders_;
+  std::vector<Joined> joined_;
   std::optional<std::string> violation_;
 };
 

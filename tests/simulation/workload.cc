@@ -15,6 +15,8 @@
 #include "kafka_protocol/messages/list_offsets_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
+#include "kafka_protocol/messages/offset_for_leader_epoch_request.h"
+#include "kafka_protocol/messages/offset_for_leader_epoch_response.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "record_format/batch_builder.h"
@@ -30,7 +32,7 @@ namespace {
 constexpr Duration kCallTimeout = 20s;
 constexpr size_t kDecompressedMax = 1 << 20;
 constexpr int16_t kProduceVersion = 9, kFetchVersion = 12, kListOffsetsVersion = 7, kMetadataVersion = 9,
-                  kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2;
+                  kCreateTopicsVersion = 7, kDeleteTopicsVersion = 5, kDeleteRecordsVersion = 2, kEpochEndVersion = 4;
 constexpr int16_t kAllInSync = -1;
 constexpr int kTriesWhenHealed = 50;
 constexpr int kMaxTries = 2'000;
@@ -48,7 +50,8 @@ std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& 
     case Cleanup::compact:
       return {{"cleanup.policy", "compact"},
               {"segment.ms", std::to_string(plan.segment_ms)},
-              {"min.cleanable.dirty.ratio", "0.01"}};
+              {"min.cleanable.dirty.ratio", "0.01"},
+              {"delete.retention.ms", "500"}};
   }
   return {};
 }
@@ -72,6 +75,22 @@ std::string not_in_sync(const kafka::MetadataResponse& metadata, bool disks_were
   return {};
 }
 
+void add_record(BatchBuilder& builder, WallTimeMs time, const std::string& value) {
+  if (!is_deletion(value)) return builder.add(time, key_of(value), value);
+  const std::string key = key_of(value);
+  builder.add({.timestamp = time,
+               .key = as_bytes(key),
+               .value = std::nullopt,
+               .headers = {{.key = kDeletionHeader, .value = as_bytes(value)}}});
+}
+
+std::string value_of(const RecordView& record) {
+  if (record.value) return std::string(as_text(*record.value));
+  RecordHeaders headers = record.headers();
+  const auto header = headers.next();
+  return header ? std::string(as_text(header->value.value_or(BytesView()))) : std::string();
+}
+
 std::string topic_name(int index) {
   return fmt::format("topic-{}", index);
 }
@@ -82,9 +101,9 @@ void Workload::failed(std::string sentence) {
   if (!problem_) problem_ = std::move(sentence);
 }
 
-void Workload::power_was_cut() {
+void Workload::power_was_cut(const History::SyncedEnds& synced) {
   ++power_cuts_;
-  history_.power_was_cut();
+  history_.power_was_cut(synced);
 }
 
 Task<void> Workload::pause(Duration longest) {
@@ -131,7 +150,6 @@ Task<void> Workload::create_topics() {
   // Where keys are different compaction takes nothing but what was aborted, and old markers.
   TopicSettings of_chain{{"retention.ms", "-1"}};
   if (plan_.cleanup == Cleanup::compact) of_chain = settings;
-  of_chain.emplace_back("delete.retention.ms", "500");
   for (const std::string& name : chain_.topics()) co_await create_topic(name, plan_.copy_partitions, of_chain);
 }
 
@@ -252,10 +270,13 @@ Task<void> Workload::produce_idempotently(int producer) {
 }
 
 Task<void> Workload::produce_batch(Client client, int producer, PartitionName partition, int16_t acks) {
-  const auto values =
+  auto values =
       new_values(producer % kPerConnection, 1 + seams_.random.below(static_cast<uint64_t>(plan_.max_batch_records)));
+  for (std::string& value : values) {
+    if (plan_.tombstones && seams_.random.one_in(4)) value = deletion(value);
+  }
   BatchBuilder builder({.compression = static_cast<Compression>(seams_.random.below(5))});
-  for (const std::string& value : values) builder.add(seams_.clock.wall_now_ms(), key_of(value), value);
+  for (const std::string& value : values) add_record(builder, seams_.clock.wall_now_ms(), value);
   const Bytes batch = builder.build().value();
 
   kafka::ProduceRequest request{.acks = acks, .timeout_ms = 10'000};
@@ -303,7 +324,7 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
     RecordView record;
     while (reader->next(record)) {
       if (record.offset < position) continue;
-      const std::string value(as_text(record.value.value_or(BytesView())));
+      const std::string value = value_of(record);
       history_.seen(partition, record.offset, value);
       if (content != nullptr) content->emplace_back(record.offset, value);
       position = record.offset + 1;
@@ -373,7 +394,10 @@ Task<void> Workload::consume() {
       co_await pause(200ms);
       continue;
     }
-    if (disappointed.erase(partition) > 0) co_await look_at_the_end(client, partition);
+    if (disappointed.erase(partition) > 0) {
+      co_await look_at_the_end(client, partition);
+      co_await ask_for_an_epoch_end(client, partition);
+    }
     if (seams_.random.one_in(20)) positions[partition] = history_.log_start_floor(partition);
     if (seams_.random.one_in(10)) co_await look_at_the_end(client, partition);
     if (seams_.random.one_in(30)) co_await ask_in_an_old_epoch(client, partition);
@@ -405,6 +429,25 @@ Task<void> Workload::ask_in_an_old_epoch(Client client, PartitionName partition)
   if (!co_await latest_offset(client, partition, epoch - 1)) co_return;
   failed(fmt::format("{}-{}: the leader of epoch {} answers a question for the leader of the one before",
                      partition.first, partition.second, epoch));
+}
+
+// As consumers do that have heard of a new leader: whatever it says of an earlier epoch is final.
+Task<void> Workload::ask_for_an_epoch_end(Client client, PartitionName partition) {
+  const LeaderEpoch epoch = brokers_.known_leader(partition).epoch;
+  if (epoch <= LeaderEpoch(0)) co_return;
+  const LeaderEpoch asked(static_cast<int32_t>(seams_.random.below(static_cast<uint64_t>(epoch.value()))));
+  kafka::OffsetForLeaderEpochRequest request;
+  request.topics.push_back({.topic = partition.first});
+  request.topics.back().partitions.push_back(
+      {.partition = partition.second, .current_leader_epoch = epoch, .leader_epoch = asked});
+  const uint64_t cuts = power_cuts_;
+  const auto response =
+      co_await client->call<kafka::OffsetForLeaderEpochResponse>(request, kEpochEndVersion, kCallTimeout);
+  if (!response || (cuts != power_cuts_ && plan_.promise != Promise::durable)) co_return;
+  const auto& result = response->topics.at(0).partitions.at(0);
+  // Nothing was written in that epoch, or in one before it.
+  if (result.error_code != ErrorCode::none || result.leader_epoch == kNoLeaderEpoch) co_return;
+  history_.epoch_end(partition, asked, {.epoch = result.leader_epoch, .end = result.end_offset});
 }
 
 // ---- groups
@@ -444,7 +487,7 @@ Task<void> Workload::check_groups() {
 Task<void> Workload::check_group(std::string group) {
   const ErrorCode error = co_await GroupMember::check_offsets(group_context(), group);
   const bool log_refused = error == ErrorCode::not_coordinator || error == ErrorCode::coordinator_not_available;
-  if (error == ErrorCode::none || (plan_.faults.io_errors && log_refused)) co_return;
+  if (error == ErrorCode::none || (plan_.faults.disks_fail() && log_refused)) co_return;
   failed(
       fmt::format("the offsets of {} cannot be read although everything is healed: {}", group, describe(error).name));
 }
@@ -461,6 +504,8 @@ Task<void> Workload::wait_for_full_isr(Duration limit) {
       const auto metadata = co_await client->call<kafka::MetadataResponse>(request, kMetadataVersion, kCallTimeout);
       client->close();
       if (metadata) behind = not_in_sync(*metadata, plan_.faults.wiped_disks);
+      // A log that is damaged stays offline until a person decides.
+      if (metadata && plan_.faults.bit_flips) co_return;
       if (behind.empty()) co_return;
     }
     co_await pause(200ms);
@@ -480,7 +525,7 @@ Task<void> Workload::check_liveness() {
       if (last_error_ != ErrorCode::not_leader_or_follower) break;
       co_await pause(200ms);
     }
-    if (history_.acknowledged_count() == before && plan_.faults.io_errors &&
+    if (history_.acknowledged_count() == before && plan_.faults.disks_fail() &&
         last_error_ == ErrorCode::kafka_storage_error) {
       refused_logs_.insert(partition);
     } else if (history_.acknowledged_count() == before) {

@@ -36,7 +36,7 @@ class Workload {
   Task<void> be_in_a_mixed_group(int member);
   CopyChain& chain() { return chain_; }  // has tasks of its own
   void stop() { stopping_ = true; }
-  void power_was_cut();
+  void power_was_cut(const History::SyncedEnds& synced);
 
   // On healed brokers: everything must work again, and everything promised must be there.
   Task<void> wait_for_full_isr(Duration limit);
@@ -67,6 +67,7 @@ class Workload {
                                std::vector<std::pair<Offset, std::string>>* content);
   Task<void> look_at_the_end(Client client, PartitionName partition);
   Task<void> ask_in_an_old_epoch(Client client, PartitionName partition);
+  Task<void> ask_for_an_epoch_end(Client client, PartitionName partition);
   Task<void> delete_some_records();
   // In an epoch that the leader must have, or the request is refused.
   Task<Result<Offset>> latest_offset(Client client, const PartitionName& partition, LeaderEpoch epoch);

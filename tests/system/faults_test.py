@@ -1,19 +1,22 @@
 """What a machine can do to a broker: a full disk, no file descriptors, a disk that fails. Nothing exits, what was
 acknowledged stays, and work goes on when the machine is well again."""
 
+import errno
 import os
 import resource
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import unittest
 
-from naru_process import PATIENCE_S, Broker, wait_until
+from naru_process import PATIENCE_S, Broker, frame, kcat, wait_until
 from raw_client import RawClient, batch
 from small_disk import SmallDisk
 
 STORAGE_ERROR = 56
+FIND_COORDINATOR = 10
 LARGE = batch([b"x" * 900_000])
 
 
@@ -59,6 +62,42 @@ class DiskFullTest(unittest.TestCase):
             stored = client.batches("kept")
             self.assertEqual({offset: stored.get(offset) for offset in acked}, acked)
             self.assertEqual(client.produce("kept", batch([b"after"]))[0], 0)
+        self.assertEqual(broker.terminate(), 0, broker.log)
+
+
+    def test_partitions_that_could_not_be_made_come_back_when_there_is_space(self):
+        disk = SmallDisk(64, "-N", "800")
+        self.addCleanup(disk.close)
+        broker = Broker("--set", "offsets.topic.num.partitions=50", data=os.path.join(disk.path, "data"))
+        self.addCleanup(broker.close)
+        kcat(broker, "-P", "-t", "orders", "-p", "0", stdin=b"one\ntwo\n")
+        # No inode is left for half of the partitions.
+        filler = os.path.join(disk.path, "filler")
+        os.mkdir(filler)
+        files = []
+        try:
+            while True:
+                path = os.path.join(filler, str(len(files)))
+                with open(path, "w"):
+                    files.append(path)
+        except OSError as problem:
+            self.assertEqual(problem.errno, errno.ENOSPC)
+        for path in files[:100]:
+            os.remove(path)
+
+        def count(sentence):
+            return len({line.split(sentence)[0].split()[-1] for line in broker.lines
+                        if "__consumer_offsets-" in line and sentence in line})
+
+        with RawClient(broker) as client:
+            client.call(frame(FIND_COORDINATOR, 0, struct.pack(">h", 5) + b"group"))
+        wait_until(lambda: count(" is offline") > 0, "some partitions find no room", broker)
+        self.assertLess(count(" is offline"), 50, "and some do")
+        shutil.rmtree(filler)
+        wait_until(lambda: count(" is served") == count(" is offline"), "they are made when there is some", broker)
+        for group in range(8):
+            read = kcat(broker, "-G", f"group-{group}", "-X", "auto.offset.reset=earliest", "-c", "2", "orders")
+            self.assertEqual(read, b"one\ntwo\n", broker.log)
         self.assertEqual(broker.terminate(), 0, broker.log)
 
 

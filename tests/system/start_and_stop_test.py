@@ -49,6 +49,28 @@ def errors_and_leaders(sock, topic):
     return error, [struct.unpack_from(">hxxxxi", answer, at + 4 + i * 26) for i in range(count)]
 
 
+class SilentService:
+    """A server that takes connections and never answers, as one that hangs."""
+
+    def __init__(self, service):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.connections = []
+        self.address = f"{service}://127.0.0.1:{self.listener.getsockname()[1]}/naru"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            while True:
+                self.connections.append(self.listener.accept()[0])
+        except OSError:
+            pass
+
+    def close(self):
+        self.listener.close()
+        for sock in self.connections:
+            sock.close()
+
+
 class StartAndStopTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="naru-test-")
@@ -73,6 +95,83 @@ class StartAndStopTest(unittest.TestCase):
         broker.start()
         self.assertFalse(os.path.exists(os.path.join(broker.data, "clean-shutdown")), "it is true only while nobody runs")
         self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "2", "-e"), b"a\nb\n")
+
+    def test_a_terminal_that_is_gone_is_a_clean_shutdown(self):
+        broker = self.broker()
+        kcat(broker, "-P", "-t", "kept", "-p", "2", stdin=b"a\n")
+        broker.process.send_signal(signal.SIGHUP)
+        self.assertEqual(broker.process.wait(PATIENCE_S), 0, broker.log)
+        self.assertTrue(os.path.exists(os.path.join(broker.data, "clean-shutdown")))
+
+    def test_nohup_keeps_a_broker_whose_terminal_is_gone(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        broker = self.broker()
+        broker.process.send_signal(signal.SIGHUP)
+        kcat(broker, "-P", "-t", "kept", stdin=b"a\n")
+        self.assertEqual(broker.terminate(), 0)
+        self.assertNotIn("SIGHUP", broker.log)
+
+    def test_a_listener_for_everybody_is_told_loudly(self):
+        loud = "WITHOUT AUTHENTICATION"
+        broker = self.broker()
+        self.assertNotIn(loud, broker.log)
+        process = subprocess.Popen([NARU, "server", "--data", self.folder.name + "/open", "--kafka", "0.0.0.0:0",
+                                    "--set", "naru.admin.listener="], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        lines = ""
+        for line in process.stderr:
+            lines += line
+            if " ready: " in line:
+                break
+        self.assertIn("listener PLAINTEXT accepts connections from other machines", lines)
+        self.assertIn(loud, lines)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
+
+    def waiting_for(self, service, *arguments):
+        """A broker that waits for a coordination service which does not answer."""
+        silent = SilentService(service)
+        self.addCleanup(silent.close)
+        process = subprocess.Popen([NARU, "server", "--data", self.folder.name + "/" + service, "--kafka", "127.0.0.1:19092",
+                                    "--set", "naru.admin.listener=", "--coordination", silent.address, *arguments],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + PATIENCE_S
+        while not silent.connections:
+            self.assertLess(time.monotonic(), deadline, "it does not ask the service")
+            time.sleep(0.01)
+        return process
+
+    def test_a_broker_that_waits_for_its_coordination_service_stops_when_it_is_told_to(self):
+        for service in ["etcd", "zookeeper"]:
+            for number in [signal.SIGTERM, signal.SIGINT]:
+                process = self.waiting_for(service, "--set", "naru.coordination.start.timeout.ms=3600000")
+                process.send_signal(number)
+                # A single attempt alone would take ten seconds.
+                self.assertEqual(process.wait(8), 0)
+                self.assertIn("stopped before it had started", process.stderr.read())
+
+    def test_a_coordination_service_is_waited_for_as_long_as_was_said(self):
+        for service in ["etcd", "zookeeper"]:
+            for seconds in [3, 14]:
+                process = self.waiting_for(service, "--set", f"naru.coordination.start.timeout.ms={seconds}000")
+                begun = time.monotonic()
+                self.assertEqual(process.wait(PATIENCE_S), 1)
+                took = time.monotonic() - begun
+                self.assertGreater(took, seconds - 1.5)
+                self.assertLess(took, seconds + 6)
+                self.assertIn("cannot begin a session", process.stderr.read())
+
+    def test_a_cluster_needs_an_address_that_others_reach(self):
+        silent = SilentService("etcd")
+        self.addCleanup(silent.close)
+        done = subprocess.run([NARU, "server", "--data", self.folder.name + "/alone", "--set", "naru.admin.listener=",
+                               "--coordination", silent.address], capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set listeners", done.stderr)
 
     def test_the_first_connection_after_kill_9_is_told_of_topics_and_leaders(self):
         broker = self.broker("--set", "num.partitions=8")
@@ -120,11 +219,26 @@ class StartAndStopTest(unittest.TestCase):
         broker.start()
         self.assertEqual(kcat(broker, "-C", "-t", "kept", "-e"), b"x\n")
 
-    def test_partitions_that_begin_empty_are_told(self):
+    def test_a_partition_whose_folder_is_missing_does_not_begin_empty(self):
         broker = self.broker()
         kcat(broker, "-P", "-t", "kept", "-p", "0", stdin=b"x\n")
         self.assertEqual(broker.terminate(), 0)
-        shutil.rmtree(os.path.join(broker.data, "kept-0"))
+        folder = os.path.join(broker.data, "kept-0")
+        os.rename(folder, folder + ".elsewhere")
+        broker.start()
+        self.assertIn(f"the folder {folder} is missing", broker.log)
+        self.assertEqual(broker.terminate(), 0)
+        os.rename(folder + ".elsewhere", folder)
+        broker.start()
+        self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "0", "-e"), b"x\n")
+        self.assertEqual(broker.terminate(), 0)
+        # Unless a person says so.
+        shutil.rmtree(folder)
+        manifest = os.path.join(broker.data, "partition-folders")
+        with open(manifest) as file:
+            lines = file.readlines()
+        with open(manifest, "w") as file:
+            file.writelines(line for line in lines if "kept" not in line)
         broker.start()
         self.assertEqual(kcat(broker, "-C", "-t", "kept", "-p", "0", "-e"), b"")
         self.assertIn("1 partitions of known topics have no folder, kept-0 is the first of them", broker.log)

@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_coordinators.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/add_partitions_to_txn_request.h"
@@ -24,31 +25,35 @@ ErrorCode problem_with_topic(const BrokerServices& services, const RequestContex
   return exists ? ErrorCode::none : ErrorCode::unknown_topic_or_partition;
 }
 
-kafka::AddPartitionsToTxnResponse answer_all(const kafka::AddPartitionsToTxnRequest& request, ErrorCode code) {
+Task<kafka::AddPartitionsToTxnResponse> answer_all(const kafka::AddPartitionsToTxnRequest& request, ErrorCode code,
+                                                   Turns& turns) {
   kafka::AddPartitionsToTxnResponse response;
   for (const AddedTopic& topic : request.topics) {
     auto& answered = response.results_by_topic.emplace_back();
     answered.name = topic.name;
     for (const PartitionIndex index : topic.partitions) {
+      co_await turns.step();
       answered.results_by_partition.push_back({.partition_index = index, .partition_error_code = code});
     }
   }
-  return response;
+  co_return response;
 }
 
 // Those that cannot be added have an error then, the others are not attempted. False: all can be.
-bool refuse_some(const BrokerServices& services, const RequestContext& context,
-                 const kafka::AddPartitionsToTxnRequest& request, kafka::AddPartitionsToTxnResponse& response) {
+Task<bool> refuse_some(const BrokerServices& services, const RequestContext& context,
+                       const kafka::AddPartitionsToTxnRequest& request, kafka::AddPartitionsToTxnResponse& response,
+                       Turns& turns) {
   bool refused = false;
   const MetadataImagePtr image = services.metadata.current();
   for (size_t t = 0; t < request.topics.size(); ++t) {
     for (auto& result : response.results_by_topic[t].results_by_partition) {
+      co_await turns.step();
       const ErrorCode code = problem_with_topic(services, context, *image, request.topics[t], result.partition_index);
       refused |= code != ErrorCode::none;
       if (code != ErrorCode::none) result.partition_error_code = code;
     }
   }
-  return refused;
+  co_return refused;
 }
 
 }  // namespace
@@ -58,10 +63,13 @@ Task<Response> handle_add_partitions_to_txn(const BrokerServices& services, cons
   kafka::AddPartitionsToTxnRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context, Turns::Order::kept);
   const ErrorCode refused = transactional_id_access(services, context, Operation::write, request.transactional_id);
-  if (refused != ErrorCode::none) co_return encode_reply(context, answer_all(request, refused));
-  kafka::AddPartitionsToTxnResponse response = answer_all(request, ErrorCode::operation_not_attempted);
-  if (refuse_some(services, context, request, response)) co_return encode_reply(context, response);
+  if (refused != ErrorCode::none) {
+    co_return encode_reply(context, co_await answer_all(request, refused, turns));
+  }
+  kafka::AddPartitionsToTxnResponse response = co_await answer_all(request, ErrorCode::operation_not_attempted, turns);
+  if (co_await refuse_some(services, context, request, response, turns)) co_return encode_reply(context, response);
 
   AddPartitions add{.transactional_id = std::string(request.transactional_id),
                     .producer = {request.producer_id, request.producer_epoch},
@@ -69,10 +77,14 @@ Task<Response> handle_add_partitions_to_txn(const BrokerServices& services, cons
                     .mode = AddPartitions::Mode::add,
                     .connection = context.connection->number()};
   for (const AddedTopic& topic : request.topics) {
-    for (const PartitionIndex index : topic.partitions) add.partitions.push_back({std::string(topic.name), index});
+    for (const PartitionIndex index : topic.partitions) {
+      co_await turns.step();
+      add.partitions.push_back({std::string(topic.name), index});
+    }
   }
   const RequestsBehind wait(context);
   context.times.mark(RequestStage::handled, services.clock.now());
+  co_await turns.to_worker_if_large();
   const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
       request.transactional_id,
       [add = std::move(add)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,

@@ -4,6 +4,7 @@
 #include "broker/handlers/config_resources.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "kafka_protocol/messages/alter_configs_request.h"
 #include "kafka_protocol/messages/alter_configs_response.h"
@@ -54,8 +55,10 @@ template <class Request, class Answer>
 Task<Response> alter(const BrokerServices& services, const RequestContext& context, const Request& request,
                      bool replace_all) {
   Answer response;
+  Turns turns(services, context);
   std::vector<AlterConfigsItem> items;
   for (const auto& wanted : request.resources) {
+    co_await turns.step();
     auto item = to_item(services, context, wanted);
     if (!item) {
       add_result(wanted.resource_type, wanted.resource_name, item.error(), response);

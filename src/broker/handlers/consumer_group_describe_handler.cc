@@ -6,6 +6,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/consumer_group_describe_request.h"
 #include "kafka_protocol/messages/consumer_group_describe_response.h"
 
@@ -54,6 +55,19 @@ bool sees_topics_of(const BrokerServices& services, const RequestContext& contex
   });
 }
 
+// About what its members take, described and encoded.
+uint64_t memory_of(const DescribedConsumerGroup& group) {
+  uint64_t bytes = 0;
+  for (const DescribedConsumerMember& member : group.members) {
+    bytes += 1000;
+    for (const std::string& topic : member.subscribed_topics) bytes += 100 + topic.size();
+    for (const auto* partitions : {&member.assignment, &member.target, &member.pending_revocation}) {
+      for (const DescribedPartitions& topic : *partitions) bytes += 200 + 8 * topic.partitions.size();
+    }
+  }
+  return bytes;
+}
+
 void fill_group(DescribedConsumerGroup described, bool include_progress, ConsumerGroupAnswer& group) {
   if (include_progress) group.naru_state_since_ms = described.state_since;
   group.group_state = std::move(described.state);
@@ -76,13 +90,16 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
   kafka::ConsumerGroupDescribeRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   DescribeResponse response;
   std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
   for (const std::string_view group_id : request.group_ids) {
+    co_await turns.step();
     if (!answered.insert(group_id).second) continue;
     ConsumerGroupAnswer& group = response.groups.emplace_back();
     group.group_id = group_id;
     group.error_code = group_access(services, context, Operation::describe, group_id);
+    if (group.error_code == ErrorCode::none && turns.nobody_waits()) group.error_code = ErrorCode::request_timed_out;
     if (group.error_code == ErrorCode::none) {
       auto described = co_await services.groups.ask<DescribedConsumerGroup>(
           group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedConsumerGroup> reply,
@@ -94,6 +111,7 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
         group.error_code = ErrorCode::topic_authorization_failed;
       }
       if (group.error_code == ErrorCode::none) {
+        if (!context.memory.take_for_answer(memory_of(*described))) co_return no_memory_for_answer();
         fill_group(std::move(*described), request.naru_include_progress, group);
       }
     }
@@ -103,6 +121,7 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
       group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -82,6 +82,7 @@ Task<Response> handle_consumer_group_heartbeat(const BrokerServices& services, c
                                                kafka::WireReader& reader) {
   HeartbeatRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  co_await off_the_loop_if_large(services, context);
 
   ConsumerHeartbeatAnswer refused{.error = heartbeat_access(services, context, request)};
   if (refused.error == ErrorCode::none) {

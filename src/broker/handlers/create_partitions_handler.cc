@@ -2,6 +2,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "kafka_protocol/messages/create_partitions_request.h"
 #include "kafka_protocol/messages/create_partitions_response.h"
@@ -32,8 +33,10 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   kafka::CreatePartitionsResponse response;
+  Turns turns(services, context);
   std::vector<MorePartitions> allowed;
   for (const auto& wanted : request.topics) {
+    co_await turns.step();
     if (services.authorizer.authorize(context, Operation::alter, ResourceType::topic, wanted.name)) {
       allowed.push_back(to_item(wanted));
     } else {

@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
 #include "broker/handlers/undo_topics.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "configuration/topic_config.h"
 #include "kafka_protocol/messages/create_topics_request.h"
@@ -75,8 +76,10 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   std::vector<CreateTopicResult> refused;
+  Turns turns(services, context);
   CreateTopicsRequest create{.validate_only = request.validate_only};
   for (const auto& wanted : request.topics) {
+    co_await turns.step();
     NewTopic topic = to_new_topic(wanted);
     auto status = refuse_default_in_old_version(context, topic);
     if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, topic.name)) {

@@ -7,7 +7,8 @@
 
 namespace naru {
 
-// Decodes the request; a body that does not decode closes the connection, as Kafka does. Bytes behind the body are
+// Decodes the request; a body that does not decode closes the connection, as Kafka does, and so does one that there is
+// no memory for: until it is decoded, nothing is known that could be answered. Bytes behind the body are
 // ignored, as Kafka does: librdkafka 2.12 and 2.16 leave three of them when they ask for all topics.
 template <class Message>
 std::optional<Response> decode_or_close(const RequestContext& context, kafka::WireReader& reader, Message& message) {
@@ -15,7 +16,9 @@ std::optional<Response> decode_or_close(const RequestContext& context, kafka::Wi
   const Status status = reader.status();
   if (status.ok()) return std::nullopt;
   context.connection->ignore_further_input();
-  return close_connection(status.to_string());
+  return close_connection(status.to_string(), status == ErrorCode::out_of_memory_budget
+                                                  ? ConnectionEnd::memory
+                                                  : ConnectionEnd::refused_request);
 }
 
 }  // namespace naru

@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
 #include "broker/partition_keeper.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/delete_topics_request.h"
@@ -61,7 +62,10 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
   kafka::DeleteTopicsResponse response;
   std::vector<TopicReference> allowed;
   const MetadataImagePtr image = services.metadata.current();
-  for (TopicReference& reference : references_of(context, request)) {
+  Turns turns(services, context);
+  std::vector<TopicReference> references = references_of(context, request);
+  for (TopicReference& reference : references) {
+    co_await turns.step();
     if (services.authorizer.authorize(context, Operation::remove, ResourceType::topic, name_of(*image, reference))) {
       allowed.push_back(std::move(reference));
     } else {

@@ -6,6 +6,7 @@
 #include "broker/handlers/config_resources.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/turns.h"
 #include "cluster_control/effective_config.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/metadata_publisher.h"
@@ -23,6 +24,7 @@ using Described = std::vector<DescribedConfig>;
 
 // All keys of some ten thousand topics. Groups need not exist, so a request could name any number of them.
 constexpr size_t kMostEntries = 500'000;
+constexpr uint64_t kMemoryPerEntry = 400;  // about: decoded, with short values, and encoded
 
 Result<Described> describe_topic_named(const BrokerServices& services, const MetadataImage& image,
                                        std::string_view name) {
@@ -92,9 +94,14 @@ Status refuse_excess(const Wanted& wanted, std::set<std::pair<int8_t, std::strin
 }
 
 // No keys means all: null, and also an empty list, which some clients send for it.
-bool is_wanted(const Wanted& wanted, std::string_view key) {
-  const auto& keys = wanted.configuration_keys;
-  return !keys || keys->empty() || std::ranges::find(*keys, key) != keys->end();
+Task<std::set<std::string_view>> wanted_keys(const Wanted& wanted, Turns& turns) {
+  std::set<std::string_view> keys;
+  if (!wanted.configuration_keys) co_return keys;
+  for (const std::string_view key : *wanted.configuration_keys) {
+    co_await turns.step();
+    keys.insert(key);
+  }
+  co_return keys;
 }
 
 }  // namespace
@@ -108,7 +115,9 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
   kafka::DescribeConfigsResponse response;
   std::set<std::pair<int8_t, std::string_view>> seen;
   size_t entries = 0;
+  Turns turns(services, context);
   for (const Wanted& wanted : request.resources) {
+    co_await turns.step();
     auto& result = response.results.emplace_back();
     result.resource_type = wanted.resource_type;
     result.resource_name = std::string(wanted.resource_name);
@@ -119,11 +128,15 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
       result.error_message = error_text(described.error());
       continue;
     }
+    const std::set<std::string_view> keys = co_await wanted_keys(wanted, turns);
     for (DescribedConfig& config : *described) {
-      if (is_wanted(wanted, config.definition->name)) result.configs.push_back(to_entry(request, std::move(config)));
+      const bool is_wanted = keys.empty() || keys.contains(config.definition->name);
+      if (is_wanted) result.configs.push_back(to_entry(request, std::move(config)));
     }
     entries += result.configs.size();
+    if (!context.memory.take_for_answer(result.configs.size() * kMemoryPerEntry)) co_return no_memory_for_answer();
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -5,6 +5,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/describe_groups_request.h"
 #include "kafka_protocol/messages/describe_groups_response.h"
 
@@ -15,6 +16,15 @@ constexpr int16_t kFirstVersionWithNotFound = 6;
 constexpr std::string_view kStateOfUnknownGroups = "Dead";
 
 using Group = kafka::DescribeGroupsResponse::DescribedGroup;
+
+// What its members have said, described and encoded: groups may be large.
+uint64_t memory_of(const DescribedGroup& group) {
+  uint64_t bytes = 0;
+  for (const DescribedMember& member : group.members) {
+    bytes += 500 + 2 * (member.metadata.size() + member.assignment.size());
+  }
+  return bytes;
+}
 
 void fill(const RequestContext& context, DescribedGroup described, Group& group) {
   if (described.error == ErrorCode::group_id_not_found && context.version < kFirstVersionWithNotFound) {
@@ -52,13 +62,16 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
   kafka::DescribeGroupsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   kafka::DescribeGroupsResponse response;
   std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
   for (const std::string_view group_id : request.groups) {
+    co_await turns.step();
     if (!answered.insert(group_id).second) continue;
     Group& group = response.groups.emplace_back();
     group.group_id = group_id;
     group.error_code = group_access(services, context, Operation::describe, group_id);
+    if (group.error_code == ErrorCode::none && turns.nobody_waits()) group.error_code = ErrorCode::request_timed_out;
     if (group.error_code != ErrorCode::none) continue;
     auto described = co_await services.groups.ask<DescribedGroup>(
         group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedGroup> reply,
@@ -66,6 +79,7 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
           groups.describe_group(id, std::move(reply), time, outcome);
         });
     if (described) {
+      if (!context.memory.take_for_answer(memory_of(*described))) co_return no_memory_for_answer();
       if (request.naru_include_progress) fill_progress(*described, group);
       fill(context, std::move(*described), group);
     } else {
@@ -75,6 +89,7 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
       group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

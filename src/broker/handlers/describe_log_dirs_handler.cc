@@ -6,6 +6,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/describe_log_dirs_request.h"
 #include "kafka_protocol/messages/describe_log_dirs_response.h"
 #include "platform/file_system.h"
@@ -21,11 +22,14 @@ using Topics = std::map<std::string, ResultTopic>;
 // Which partitions the client asks for; nothing: all of them.
 class Selection {
  public:
-  explicit Selection(const kafka::DescribeLogDirsRequest& request) {
-    if (!request.topics) return;
+  Task<void> take(const kafka::DescribeLogDirsRequest& request, Turns& turns) {
+    if (!request.topics) co_return;
     auto& wanted = wanted_.emplace();
     for (const auto& topic : *request.topics) {
-      for (const PartitionIndex index : topic.partitions) wanted.emplace(topic.topic, index);
+      for (const PartitionIndex index : topic.partitions) {
+        co_await turns.step();
+        wanted.emplace(topic.topic, index);
+      }
     }
   }
   bool contains(const PartitionIdentity& identity) const {
@@ -37,9 +41,11 @@ class Selection {
 };
 
 // By folder. A partition that is not served has no size to tell.
-Task<std::map<std::string_view, Topics>> measure(const BrokerServices& services, const Selection& selection) {
+Task<std::map<std::string_view, Topics>> measure(const BrokerServices& services, const Selection& selection,
+                                                 Turns& turns) {
   std::map<std::string_view, Topics> folders;
   for (const HostedPartition& hosted : services.partitions.all_hosted()) {
+    co_await turns.step();
     const PartitionIdentity& identity = hosted.partition->identity();
     if (!selection.contains(identity)) continue;
     const uint64_t bytes = co_await hosted.partition->size_bytes();
@@ -62,7 +68,10 @@ Task<Response> handle_describe_log_dirs(const BrokerServices& services, const Re
     response.error_code = ErrorCode::cluster_authorization_failed;
     co_return encode_reply(context, response);
   }
-  auto folders = co_await measure(services, Selection(request));
+  Turns turns(services, context);
+  Selection selection;
+  co_await selection.take(request, turns);
+  auto folders = co_await measure(services, selection, turns);
   for (const std::string& folder : services.config.log_dirs) {
     auto& result = response.results.emplace_back();
     result.log_dir = folder;
@@ -75,6 +84,7 @@ Task<Response> handle_describe_log_dirs(const BrokerServices& services, const Re
     result.total_bytes = static_cast<int64_t>(space->total_bytes);
     result.usable_bytes = static_cast<int64_t>(space->free_bytes);
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -4,6 +4,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/describe_producers_request.h"
 #include "kafka_protocol/messages/describe_producers_response.h"
 
@@ -49,12 +50,14 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
   kafka::DescribeProducersRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   Seen seen;
   kafka::DescribeProducersResponse response;
   for (const auto& topic : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     for (const PartitionIndex index : topic.partition_indexes) {
+      co_await turns.step();
       const HostedPartition hosted = services.partitions.find(topic.name, index);
       DescribedProducers described;
       described.partition_index = index;
@@ -63,9 +66,12 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
       } else {
         fill(co_await hosted.partition->producers(), described);
       }
+      const uint64_t memory = described.active_producers.size() * 100;
+      if (!context.memory.take_for_answer(memory)) co_return no_memory_for_answer();
       answered.partitions.push_back(std::move(described));
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

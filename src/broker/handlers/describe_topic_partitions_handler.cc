@@ -6,6 +6,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/topic_name.h"
@@ -21,13 +22,17 @@ using TopicPartitionsAnswer = kafka::DescribeTopicPartitionsResponse;
 using DescribedTopic = TopicPartitionsAnswer::DescribeTopicPartitionsResponseTopic;
 
 // By name; std::string_view points into the request or the image.
-std::set<std::string_view> wanted_names(const BrokerServices& services, const RequestContext& context,
-                                        const MetadataImage& image,
-                                        const kafka::DescribeTopicPartitionsRequest& request) {
+Task<std::set<std::string_view>> wanted_names(const BrokerServices& services, const RequestContext& context,
+                                              const MetadataImage& image,
+                                              const kafka::DescribeTopicPartitionsRequest& request, Turns& turns) {
   std::set<std::string_view> names;
-  for (const auto& topic : request.topics) names.insert(topic.name);
+  for (const auto& topic : request.topics) {
+    co_await turns.step();
+    names.insert(topic.name);
+  }
   if (request.topics.empty()) {
     for (const TopicMetadataPtr& topic : image.topics()) {
+      co_await turns.step();
       // Those that the client may not see are left out of a list of all.
       if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
         names.insert(topic->name);
@@ -35,7 +40,7 @@ std::set<std::string_view> wanted_names(const BrokerServices& services, const Re
     }
   }
   if (request.cursor) names.erase(names.begin(), names.lower_bound(request.cursor->topic_name));
-  return names;
+  co_return names;
 }
 
 // The partitions from `first` on, as many as `room` allows; returns how many those are.
@@ -65,7 +70,10 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
   const MetadataImagePtr image = services.metadata.current();
   TopicPartitionsAnswer response;
   int32_t room = std::clamp(request.response_partition_limit, 1, kMostPartitions);
-  for (const std::string_view name : wanted_names(services, context, *image, request)) {
+  Turns turns(services, context);
+  const std::set<std::string_view> names = co_await wanted_names(services, context, *image, request, turns);
+  for (const std::string_view name : names) {
+    co_await turns.step();
     const bool at_cursor = request.cursor && request.cursor->topic_name == name;
     const int32_t first = at_cursor ? std::max(0, request.cursor->partition_index) : 0;
     if (room == 0) {
@@ -94,6 +102,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
       break;
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

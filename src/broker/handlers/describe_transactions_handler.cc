@@ -5,16 +5,17 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_coordinators.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/describe_transactions_request.h"
 #include "kafka_protocol/messages/describe_transactions_response.h"
 
 namespace naru {
 namespace {
 
-using Described = kafka::DescribeTransactionsResponse::TransactionState;
+using AnsweredTransaction = kafka::DescribeTransactionsResponse::TransactionState;
 
 void fill(const BrokerServices& services, const RequestContext& context, const DescribedTransaction& transaction,
-          Described& described) {
+          AnsweredTransaction& described) {
   described.error_code = transaction.error;
   if (transaction.error != ErrorCode::none) return;
   described.transaction_state = name_of(transaction.state);
@@ -38,13 +39,18 @@ Task<Response> handle_describe_transactions(const BrokerServices& services, cons
   kafka::DescribeTransactionsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   kafka::DescribeTransactionsResponse response;
   std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
   for (const std::string_view id : request.transactional_ids) {
+    co_await turns.step();
     if (!answered.insert(id).second) continue;
-    Described& described = response.transaction_states.emplace_back();
+    AnsweredTransaction& described = response.transaction_states.emplace_back();
     described.transactional_id = id;
     described.error_code = transactional_id_access(services, context, Operation::describe, id);
+    if (described.error_code == ErrorCode::none && turns.nobody_waits()) {
+      described.error_code = ErrorCode::request_timed_out;
+    }
     if (described.error_code != ErrorCode::none) continue;
     const auto found = co_await services.transactions.ask<DescribedTransaction>(
         id, [id = std::string(id)](TransactionCoordinator& transactions, Reply<DescribedTransaction> reply,
@@ -58,6 +64,7 @@ Task<Response> handle_describe_transactions(const BrokerServices& services, cons
       described.error_code = found.error().code();
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -4,6 +4,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/elect_leaders.h"
 #include "kafka_protocol/messages/elect_leaders_request.h"
@@ -44,9 +45,13 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
 
   std::optional<std::vector<TopicPartition>> wanted;  // none: all
   if (request.topic_partitions) {
+    Turns turns(services, context);
     std::set<TopicPartition> distinct;
     for (const auto& topic : *request.topic_partitions) {
-      for (const PartitionIndex index : topic.partitions) distinct.insert({std::string(topic.topic), index});
+      for (const PartitionIndex index : topic.partitions) {
+        co_await turns.step();
+        distinct.insert({std::string(topic.topic), index});
+      }
     }
     wanted.emplace(distinct.begin(), distinct.end());
   } else if (!context.given_up.ok()) {

@@ -51,12 +51,13 @@ size_t count_partitions(const kafka::FetchRequest& request) {
 
 // ---- without a session
 
-std::vector<FetchTarget> targets_of(const BrokerServices& services, const RequestContext& context,
-                                    const FetchTerms& terms, const kafka::FetchRequest& request) {
+Task<std::vector<FetchTarget>> targets_of(const BrokerServices& services, const RequestContext& context,
+                                          const FetchTerms& terms, const kafka::FetchRequest& request, Turns& turns) {
   std::vector<FetchTarget> targets;
   targets.reserve(count_partitions(request));
   for (const auto& topic : request.topics) {
     for (const auto& wanted : topic.partitions) {
+      co_await turns.step();
       FetchTarget& target = targets.emplace_back(
           FetchTarget{.topic = topic.topic,
                       .topic_id = topic.topic_id,
@@ -70,16 +71,17 @@ std::vector<FetchTarget> targets_of(const BrokerServices& services, const Reques
       find_partition(services, context, terms, target);
     }
   }
-  return targets;
+  co_return targets;
 }
 
 Task<void> park(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
-                const std::vector<FetchTarget>& targets, uint64_t bytes_missing) {
+                std::vector<FetchTarget>& targets, uint64_t bytes_missing) {
   const auto parked = std::make_shared<ParkedFetch>(services.next_watcher_id(), bytes_missing);
   const auto timer = services.scheduler.start_timer(terms.deadline, [parked] { parked->give_up(); });
   {
     const CancelCallback client_gone(context.connection->gone(), [parked] { parked->give_up(); });
-    for (const FetchTarget& target : targets) {
+    for (FetchTarget& target : targets) {
+      target.view.slice = {};  // keeps a file open
       target.partition->watch(parked, 0, target.view.readable_bytes, terms.audience());
     }
     co_await parked->woken();
@@ -94,17 +96,22 @@ Task<Response> fetch_without_session(const BrokerServices& services, const Reque
   const auto memory =
       services.memory.try_reserve(MemoryAccount::parked_fetches, sizeof(FetchTarget) * count_partitions(request));
   if (!memory) co_return refuse(context, ErrorCode::out_of_memory_budget);
-  std::vector<FetchTarget> targets = targets_of(services, context, terms, request);
-  const uint64_t found = co_await read_targets(services, terms, targets);
+  Turns turns(services, context);
+  std::vector<FetchTarget> targets = co_await targets_of(services, context, terms, request, turns);
+  FetchSources sources = take_sources(services, context, terms, targets.size());
+  const uint64_t found = co_await read_targets(services, terms, sources, targets, turns);
   if (!targets.empty() && should_wait(terms, targets, found, services.clock.now())) {
+    sources = {};
     co_await park(services, context, terms, targets, terms.min_bytes - found);
-    co_await read_targets(services, terms, targets);
+    sources = take_sources(services, context, terms, targets.size());
+    co_await read_targets(services, terms, sources, targets, turns);
   }
-  co_await warm_cold_data(services, targets);
-  std::vector<const FetchTarget*> told;
+  co_await prepare_records(services, sources, targets);
+  std::vector<FetchTarget*> told;
   told.reserve(targets.size());
-  for (const FetchTarget& target : targets) told.push_back(&target);
-  co_return build_fetch_response(services, context, terms, FetchSession::kNoSession, told);
+  for (FetchTarget& target : targets) told.push_back(&target);
+  co_return co_await build_fetch_response(services, context, terms, std::move(sources), FetchSession::kNoSession, told,
+                                          turns);
 }
 
 // ---- in a session
@@ -125,21 +132,24 @@ Task<void> park_in_session(const BrokerServices& services, const RequestContext&
 
 // Reads what is due, as often as there is news, until it is enough or the time is over.
 Task<Response> fetch_due(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
-                         LiveFetchSession& session) {
+                         LiveFetchSession& session, Turns& turns) {
   std::vector<FetchTarget> targets;
+  FetchSources sources;
   for (;;) {
-    targets = session.due_targets(services, context, terms);
+    targets = co_await session.due_targets(services, context, terms, turns);
     services.fetch_sessions.looked_at(targets.size());
-    const uint64_t found = co_await read_targets(services, terms, targets);
+    sources = take_sources(services, context, terms, targets.size());
+    const uint64_t found = co_await read_targets(services, terms, sources, targets, turns);
     if (context.connection->gone().cancelled()) break;
     if (!should_wait(terms, targets, found, services.clock.now())) break;
     if (terms.replica && session.has_other_start(targets)) break;
     targets = {};  // a parked fetch holds no more than it has to
+    sources = {};
     co_await park_in_session(services, context, terms, session, terms.min_bytes - found);
   }
-  co_await warm_cold_data(services, targets);
-  const std::vector<const FetchTarget*> told = session.commit(targets);
-  co_return build_fetch_response(services, context, terms, session.id(), told);
+  co_await prepare_records(services, sources, targets);
+  const std::vector<FetchTarget*> told = session.commit(targets);
+  co_return co_await build_fetch_response(services, context, terms, std::move(sources), session.id(), told, turns);
 }
 
 // Leaves the session at the end of the scope.
@@ -162,10 +172,11 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
     const ErrorCode refused = session->core().accept(request.session_epoch, terms.by_topic_id);
     if (refused != ErrorCode::none) co_return refuse(context, refused);
   }
-  session->update(request);
+  Turns turns(services, context);
+  co_await session->update(request, turns);
   if (session->core().empty()) {
     services.fetch_sessions.drop(*session);
-    co_return build_fetch_response(services, context, terms, FetchSession::kNoSession, {});
+    co_return encode_reply(context, kafka::FetchResponse());
   }
   if (!session->pay(services.memory)) {
     services.fetch_sessions.drop(*session);
@@ -174,8 +185,9 @@ Task<Response> fetch_in_session(const BrokerServices& services, const RequestCon
   }
   services.fetch_sessions.used(*session, session->core().partitions());
   if (terms.replica) session->news().fetched_by(terms.replica->id, services.clock.now());
-  request = {};  // the session knows what was in it
-  co_return co_await fetch_due(services, context, terms, *session);
+  request = {};  // the session knows what was in it, and pays for it
+  context.memory.release();
+  co_return co_await fetch_due(services, context, terms, *session, turns);
 }
 
 }  // namespace

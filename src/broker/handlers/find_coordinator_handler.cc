@@ -1,4 +1,5 @@
 // FindCoordinator: which broker a group's or a transaction's requests go to.
+#include <optional>
 #include <set>
 
 #include "broker/api_handlers.h"
@@ -8,6 +9,7 @@
 #include "broker/handlers/metadata_words.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/missing_topics.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/find_coordinator_request.h"
@@ -31,8 +33,9 @@ Status problem_with(const BrokerServices& services, const RequestContext& contex
   return Status(group_access(services, context, Operation::describe, key));
 }
 
+// `topic_made`: what became of making the coordinators' topic; not asked for twice in one request.
 Task<Coordinator> find(const BrokerServices& services, const RequestContext& context, int8_t key_type,
-                       std::string_view key) {
+                       std::string_view key, std::optional<Status>& topic_made) {
   Coordinator found;
   found.key = key;
   found.node_id = kNoBroker;
@@ -40,7 +43,8 @@ Task<Coordinator> find(const BrokerServices& services, const RequestContext& con
   Status status = problem_with(services, context, key_type, key);
   const std::string_view topic = key_type == kTransactionKey ? kTransactionsTopic : kOffsetsTopic;
   if (status.ok() && services.metadata.current()->find_topic(topic) == nullptr) {
-    status = (co_await make_missing_topics(services, {std::string(topic)})).front();
+    if (!topic_made) topic_made = (co_await make_missing_topics(services, {std::string(topic)})).front();
+    status = *topic_made;
   }
   if (status.ok()) {
     const MetadataImagePtr image = services.metadata.current();
@@ -68,16 +72,20 @@ Task<Response> handle_find_coordinator(const BrokerServices& services, const Req
   kafka::FindCoordinatorRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
+  std::optional<Status> topic_made;
   kafka::FindCoordinatorResponse response;
   if (context.version >= kFirstVersionWithSeveralKeys) {
     std::set<std::string_view> answered;  // once each: a short request must not have an answer of gigabytes
     for (const std::string_view key : request.coordinator_keys) {
+      co_await turns.step();
       if (!answered.insert(key).second) continue;
-      response.coordinators.push_back(co_await find(services, context, request.key_type, key));
+      response.coordinators.push_back(co_await find(services, context, request.key_type, key, topic_made));
     }
+    co_await turns.to_worker_if_large();
     co_return encode_reply(context, response);
   }
-  const Coordinator found = co_await find(services, context, request.key_type, request.key);
+  const Coordinator found = co_await find(services, context, request.key_type, request.key, topic_made);
   response.error_code = found.error_code;
   response.error_message = found.error_message;
   response.node_id = found.node_id;

@@ -1,6 +1,7 @@
 // What the handlers of the group APIs share.
 #pragma once
 
+#include <coroutine>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,22 @@ inline std::optional<std::string> to_owned(std::optional<std::string_view> text)
 
 inline Bytes to_owned(BytesView bytes) {
   return {bytes.begin(), bytes.end()};
+}
+
+// What a large request says becomes one step of the group's coordinator: not on a loop. Requests that large are not
+// pipelined, so their order is not kept.
+inline auto off_the_loop_if_large(const BrokerServices& services, const RequestContext& context) {
+  struct Awaiter {
+    Scheduler& scheduler;
+    bool is_large;
+    bool await_ready() const { return !is_large; }
+    void await_suspend(std::coroutine_handle<> coroutine) const {
+      scheduler.run_blocking([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+  constexpr size_t kLarge = 256 * 1024;
+  return Awaiter{services.scheduler, context.frame.size() >= kLarge};
 }
 
 // group_authorization_failed, or none.

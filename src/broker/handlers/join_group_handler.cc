@@ -65,6 +65,7 @@ Task<Response> handle_join_group(const BrokerServices& services, const RequestCo
                                  kafka::WireReader& reader) {
   kafka::JoinGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  co_await off_the_loop_if_large(services, context);
 
   JoinAnswer refused{.error = group_access(services, context, Operation::read, request.group_id),
                      .member_id = std::string(request.member_id)};

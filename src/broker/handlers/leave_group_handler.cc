@@ -46,6 +46,7 @@ Task<Response> handle_leave_group(const BrokerServices& services, const RequestC
                                   kafka::WireReader& reader) {
   kafka::LeaveGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  co_await off_the_loop_if_large(services, context);
 
   kafka::LeaveGroupResponse response;
   response.error_code = group_access(services, context, Operation::read, request.group_id);

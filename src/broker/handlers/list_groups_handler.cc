@@ -38,6 +38,7 @@ Task<Response> handle_list_groups(const BrokerServices& services, const RequestC
                                   kafka::WireReader& reader) {
   kafka::ListGroupsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  co_await off_the_loop_if_large(services, context);
 
   const Filter states(request.states_filter);
   const Filter types(request.types_filter);

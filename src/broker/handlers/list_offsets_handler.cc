@@ -4,6 +4,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
+#include "broker/turns.h"
 #include "foundation/canary.h"
 #include "kafka_protocol/messages/list_offsets_request.h"
 #include "kafka_protocol/messages/list_offsets_response.h"
@@ -102,6 +103,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   const bool read_committed = request.isolation_level != kReadUncommitted;
+  Turns turns(services, context);
   std::set<std::pair<std::string_view, PartitionIndex>> seen;
   kafka::ListOffsetsResponse response;
   for (const auto& topic : request.topics) {
@@ -109,6 +111,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
     answered.name = topic.name;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.name);
     for (const auto& wanted : topic.partitions) {
+      co_await turns.step();
       Found found;
       found.partition_index = wanted.partition_index;
       const HostedPartition hosted = services.partitions.find(topic.name, wanted.partition_index);
@@ -116,6 +119,8 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
         found.error_code = ErrorCode::topic_authorization_failed;
       } else if (!seen.emplace(topic.name, wanted.partition_index).second) {
         found.error_code = ErrorCode::invalid_request;
+      } else if (turns.nobody_waits()) {
+        found.error_code = ErrorCode::request_timed_out;
       } else if (!hosted) {
         found.error_code = why_not_here(services, hosted, topic.name, wanted.partition_index).code();
       } else {
@@ -124,6 +129,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
       answered.partitions.push_back(std::move(found));
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

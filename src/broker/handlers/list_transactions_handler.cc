@@ -1,4 +1,5 @@
 // ListTransactions: the transactional ids that this broker coordinates, by state, producer, age and name if asked.
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -6,22 +7,42 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_coordinators.h"
+#include "broker/turns.h"
 #include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "foundation/sort_and_drop_doubles.h"
 #include "kafka_protocol/messages/list_transactions_request.h"
 #include "kafka_protocol/messages/list_transactions_response.h"
 
 namespace naru {
+namespace {
+
+// For the shards, which look up every transaction in it.
+Task<ProducerIdFilter> sorted(const BrokerServices& services, kafka::ListTransactionsRequest& request) {
+  constexpr size_t kForWorker = 10'000;
+  auto ids = std::make_shared<std::vector<ProducerId>>(std::move(request.producer_id_filters));
+  if (ids->size() >= kForWorker) co_await to_worker(services.scheduler);
+  sort_and_drop_doubles(*ids);
+  co_return ids;
+}
+
+}  // namespace
 
 Task<Response> handle_list_transactions(const BrokerServices& services, const RequestContext& context,
                                         kafka::WireReader& reader) {
   kafka::ListTransactionsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   kafka::ListTransactionsResponse response;
   ListTransactions filter{
-      .states = {}, .producer_ids = request.producer_id_filters, .longer_than_ms = request.duration_filter};
+      .states = {}, .producer_ids = co_await sorted(services, request), .longer_than_ms = request.duration_filter};
   // Each once, however long the request's list is.
-  for (const std::string_view state : std::set(request.state_filters.begin(), request.state_filters.end())) {
+  std::set<std::string_view> states;
+  for (const std::string_view state : request.state_filters) {
+    co_await turns.step();
+    states.insert(state);
+  }
+  for (const std::string_view state : states) {
     if (is_transaction_state_name(state)) {
       filter.states.emplace_back(state);
     } else {
@@ -50,6 +71,7 @@ Task<Response> handle_list_transactions(const BrokerServices& services, const Re
       break;
     }
     for (const ListedTransaction& transaction : *listed) {
+      co_await turns.step();
       const std::string& id = transaction.transactional_id;
       if (pattern && !pattern->matches(id)) continue;
       if (transactional_id_access(services, context, Operation::describe, id) != ErrorCode::none) continue;
@@ -58,6 +80,7 @@ Task<Response> handle_list_transactions(const BrokerServices& services, const Re
                                              .transaction_state = std::string(name_of(transaction.state))});
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -6,6 +6,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
 #include "broker/missing_topics.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/topic_name.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int16_t kFirstVersionWhereEmptyMeansNone = 1;
 constexpr int16_t kFirstMetadataWithIds = 10;
+constexpr int16_t kFirstMetadataWithoutNames = 12;
 
 using ResponseTopic = kafka::MetadataResponse::MetadataResponseTopic;
 using RequestTopic = kafka::MetadataRequest::MetadataRequestTopic;
@@ -56,12 +58,18 @@ ResponseTopic describe_topic(const BrokerServices& services, const RequestContex
   return described;
 }
 
-ResponseTopic refuse_topic(const RequestTopic& wanted, ErrorCode code) {
+// About what a described topic takes, decoded and encoded.
+uint64_t memory_of(const TopicMetadata& topic) {
+  constexpr uint64_t kPerPartition = 400;
+  return topic.partitions.size() * kPerPartition;
+}
+
+ResponseTopic refuse_topic(const RequestContext& context, const RequestTopic& wanted, ErrorCode code) {
   ResponseTopic refused;
   refused.error_code = code;
   if (wanted.name) {
     refused.name = std::string(*wanted.name);
-  } else {
+  } else if (context.version >= kFirstMetadataWithoutNames) {
     refused.name.reset();
   }
   refused.topic_id = wanted.topic_id;
@@ -70,12 +78,13 @@ ResponseTopic refuse_topic(const RequestTopic& wanted, ErrorCode code) {
 
 // The names that are asked for, do not exist and may be created.
 Task<void> create_missing(const BrokerServices& services, const RequestContext& context,
-                          const kafka::MetadataRequest& request,
-                          std::map<std::string, ErrorCode, std::less<>>& refused) {
+                          const kafka::MetadataRequest& request, std::map<std::string, ErrorCode, std::less<>>& refused,
+                          Turns& turns) {
   if (!services.config.auto_create_topics_enable || !request.allow_auto_topic_creation) co_return;
   const MetadataImagePtr image = services.metadata.current();
   std::set<std::string> names;
   for (const RequestTopic& wanted : *request.topics) {
+    co_await turns.step();
     if (asks_by_id(wanted) || !wanted.name || image->find_topic(*wanted.name) != nullptr) continue;
     if (is_internal_topic(*wanted.name)) continue;
     if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, *wanted.name)) continue;
@@ -97,19 +106,20 @@ ResponseTopic find_topic(const BrokerServices& services, const RequestContext& c
     const bool allowed = topic != nullptr &&
                          services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name);
     return allowed ? describe_topic(services, context, image, *topic, with_operations)
-                   : refuse_topic(wanted, ErrorCode::unknown_topic_id);
+                   : refuse_topic(context, wanted, ErrorCode::unknown_topic_id);
   }
   const std::string_view name = wanted.name.value_or("");
   if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
-    return refuse_topic(wanted, ErrorCode::topic_authorization_failed);
+    return refuse_topic(context, wanted, ErrorCode::topic_authorization_failed);
   }
   if (const TopicMetadata* topic = image.find_topic(name)) {
     return describe_topic(services, context, image, *topic, with_operations);
   }
   const auto why = refused.find(name);
-  if (why != refused.end()) return refuse_topic(wanted, why->second);
-  return refuse_topic(wanted, validate_topic_name(name).ok() ? ErrorCode::unknown_topic_or_partition
-                                                             : ErrorCode::invalid_topic_exception);
+  if (why != refused.end()) return refuse_topic(context, wanted, why->second);
+  return refuse_topic(
+      context, wanted,
+      validate_topic_name(name).ok() ? ErrorCode::unknown_topic_or_partition : ErrorCode::invalid_topic_exception);
 }
 
 }  // namespace
@@ -125,6 +135,7 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
     co_return close_connection("Metadata names a topic neither by name nor by id");
   }
 
+  Turns turns(services, context);
   kafka::MetadataResponse response;
   if (request.include_cluster_authorized_operations) {
     response.cluster_authorized_operations =
@@ -134,26 +145,33 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
     const MetadataImagePtr image = services.metadata.current();
     fill_brokers(context, *image, response);
     for (const TopicMetadataPtr& topic : image->topics()) {
+      co_await turns.step();
+      if (!context.memory.take_for_answer(memory_of(*topic))) co_return no_memory_for_answer();
       if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
         response.topics.push_back(
             describe_topic(services, context, *image, *topic, request.include_topic_authorized_operations));
       }
     }
+    co_await turns.to_worker_if_large();
     co_return encode_reply(context, response);
   }
 
   std::map<std::string, ErrorCode, std::less<>> refused;
-  co_await create_missing(services, context, request, refused);
+  co_await create_missing(services, context, request, refused, turns);
   const MetadataImagePtr image = services.metadata.current();
   fill_brokers(context, *image, response);
   // Once each, as Kafka does: a short request that repeats a large topic would have an answer of gigabytes.
   std::set<std::pair<Uuid, std::string_view>> answered;
   for (const RequestTopic& wanted : *request.topics) {
+    co_await turns.step();
     const std::string_view name = asks_by_id(wanted) ? std::string_view() : wanted.name.value_or("");
     if (!answered.emplace(wanted.topic_id, name).second) continue;
+    const TopicMetadata* topic = asks_by_id(wanted) ? image->find_topic(wanted.topic_id) : image->find_topic(name);
+    if (topic != nullptr && !context.memory.take_for_answer(memory_of(*topic))) co_return no_memory_for_answer();
     response.topics.push_back(
         find_topic(services, context, *image, wanted, refused, request.include_topic_authorized_operations));
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

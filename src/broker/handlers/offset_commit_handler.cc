@@ -5,6 +5,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/turns.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/offset_commit_request.h"
 #include "kafka_protocol/messages/offset_commit_response.h"
@@ -44,8 +45,9 @@ struct Waiting {
 
 // Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator. A partition that
 // is named several times is committed once, as it was named last.
-void sort_out(const BrokerServices& services, const RequestContext& context, const kafka::OffsetCommitRequest& request,
-              CommitOffsets& commit, kafka::OffsetCommitResponse& response, std::vector<Waiting>& waiting) {
+Task<void> sort_out(const BrokerServices& services, const RequestContext& context,
+                    const kafka::OffsetCommitRequest& request, CommitOffsets& commit,
+                    kafka::OffsetCommitResponse& response, std::vector<Waiting>& waiting, Turns& turns) {
   const MetadataImagePtr image = services.metadata.current();
   const ErrorCode group_error = group_access(services, context, Operation::read, request.group_id);
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
@@ -56,6 +58,7 @@ void sort_out(const BrokerServices& services, const RequestContext& context, con
     const Topic topic =
         group_error == ErrorCode::none ? find_topic(services, context, *image, wanted) : Topic{group_error};
     for (const auto& entry : wanted.partitions) {
+      co_await turns.step();
       ErrorCode code = topic.error;
       if (code == ErrorCode::none && topic.metadata->partition(entry.partition_index) == nullptr) {
         code = ErrorCode::unknown_topic_or_partition;
@@ -93,9 +96,11 @@ Task<Response> handle_offset_commit(const BrokerServices& services, const Reques
                        .entries = {}};
   kafka::OffsetCommitResponse response;
   std::vector<Waiting> waiting;
-  sort_out(services, context, request, commit, response, waiting);
+  Turns turns(services, context, Turns::Order::kept);
+  co_await sort_out(services, context, request, commit, response, waiting, turns);
   if (!waiting.empty()) {
     context.times.mark(RequestStage::handled, services.clock.now());
+    co_await turns.to_worker_if_large();
     const auto answer = co_await services.groups.ask<CommitAnswer>(
         request.group_id,
         [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,

@@ -3,6 +3,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/turns.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/offset_delete_request.h"
 #include "kafka_protocol/messages/offset_delete_response.h"
@@ -11,9 +12,10 @@ namespace naru {
 namespace {
 
 // What cannot be deleted is answered at once; `waiting` says where the coordinator's answers belong.
-std::vector<GroupPartition> sort_out(const BrokerServices& services, const RequestContext& context,
-                                     const kafka::OffsetDeleteRequest& request, kafka::OffsetDeleteResponse& response,
-                                     std::vector<std::pair<size_t, size_t>>& waiting) {
+Task<std::vector<GroupPartition>> sort_out(const BrokerServices& services, const RequestContext& context,
+                                           const kafka::OffsetDeleteRequest& request,
+                                           kafka::OffsetDeleteResponse& response,
+                                           std::vector<std::pair<size_t, size_t>>& waiting, Turns& turns) {
   const MetadataImagePtr image = services.metadata.current();
   std::vector<GroupPartition> partitions;
   for (const auto& topic : request.topics) {
@@ -22,6 +24,7 @@ std::vector<GroupPartition> sort_out(const BrokerServices& services, const Reque
     const bool allowed = services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic.name);
     const TopicMetadata* known = image->find_topic(topic.name);
     for (const auto& partition : topic.partitions) {
+      co_await turns.step();
       ErrorCode error = allowed ? ErrorCode::none : ErrorCode::topic_authorization_failed;
       if (allowed && (known == nullptr || known->partition(partition.partition_index) == nullptr)) {
         error = ErrorCode::unknown_topic_or_partition;
@@ -32,7 +35,7 @@ std::vector<GroupPartition> sort_out(const BrokerServices& services, const Reque
       waiting.emplace_back(response.topics.size() - 1, answered.partitions.size() - 1);
     }
   }
-  return partitions;
+  co_return partitions;
 }
 
 }  // namespace
@@ -46,9 +49,11 @@ Task<Response> handle_offset_delete(const BrokerServices& services, const Reques
   response.error_code = group_access(services, context, Operation::remove, request.group_id);
   if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
 
+  Turns turns(services, context, Turns::Order::kept);
   std::vector<std::pair<size_t, size_t>> waiting;
   DeleteOffsets deletion{.group_id = std::string(request.group_id),
-                         .partitions = sort_out(services, context, request, response, waiting)};
+                         .partitions = co_await sort_out(services, context, request, response, waiting, turns)};
+  co_await turns.to_worker_if_large();
   const auto answer = co_await services.groups.ask<DeleteOffsetsAnswer>(
       request.group_id,
       [deletion = std::move(deletion)](GroupCoordinator& groups, Reply<DeleteOffsetsAnswer> reply,

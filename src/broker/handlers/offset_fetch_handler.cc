@@ -1,11 +1,13 @@
 // OffsetFetch: how far groups have come. Each group and partition is answered once, however often it is named: a short
 // request must not have an answer of gigabytes.
 #include <set>
+#include <tuple>
 
 #include "broker/api_handlers.h"
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "broker/turns.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/offset_fetch_request.h"
 #include "kafka_protocol/messages/offset_fetch_response.h"
@@ -36,6 +38,15 @@ std::vector<RequestGroup> groups_of(const RequestContext& context, const kafka::
     }
   }
   return {std::move(group)};
+}
+
+// What offsets carry besides their numbers, decoded and encoded: a group may have committed long texts.
+uint64_t memory_of(const ResponseGroup& group) {
+  uint64_t bytes = 0;
+  for (const FetchedTopic& topic : group.topics) {
+    for (const ResponsePartition& partition : topic.partitions) bytes += 200 + 2 * partition.metadata->size();
+  }
+  return bytes;
 }
 
 ResponsePartition no_offset(PartitionIndex index, ErrorCode error) {
@@ -77,18 +88,19 @@ ErrorCode problem_with(const BrokerServices& services, const RequestContext& con
              : ErrorCode::topic_authorization_failed;
 }
 
-Question prepare(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-                 const RequestGroup& wanted, bool require_stable, ResponseGroup& group) {
+Task<Question> prepare(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                       const RequestGroup& wanted, bool require_stable, ResponseGroup& group, Turns& turns) {
   Question question{.fetch = {.group_id = std::string(wanted.group_id),
                               .member_id = to_owned(wanted.member_id),
                               .member_epoch = wanted.member_epoch,
                               .partitions = std::nullopt,
                               .require_stable = require_stable},
                     .places = {}};
-  if (!wanted.topics) return question;
+  if (!wanted.topics) co_return question;
   question.fetch.partitions.emplace();
-  std::set<std::pair<std::string_view, PartitionIndex>> asked;
+  std::set<std::tuple<std::string_view, Uuid, PartitionIndex>> asked;
   for (const auto& topic : *wanted.topics) {
+    co_await turns.step();
     FetchedTopic& answered = group.topics.emplace_back();
     answered.name = topic.name;
     answered.topic_id = topic.topic_id;
@@ -97,8 +109,9 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
     const std::string_view name = known != nullptr ? std::string_view(known->name) : topic.name;
     const ErrorCode error = problem_with(services, context, known, name);
     for (const int32_t number : topic.partition_indexes) {
+      co_await turns.step();
       const PartitionIndex index(number);
-      if (!asked.emplace(name, index).second) continue;
+      if (!asked.emplace(name, topic.topic_id, index).second) continue;
       answered.partitions.push_back(no_offset(index, error));
       // What does not exist has no offset: nobody has to be asked.
       if (error != ErrorCode::none || known == nullptr || known->partition(index) == nullptr) continue;
@@ -106,13 +119,14 @@ Question prepare(const BrokerServices& services, const RequestContext& context, 
       question.places.emplace_back(group.topics.size() - 1, answered.partitions.size() - 1);
     }
   }
-  return question;
+  co_return question;
 }
 
 // Everything that the group has committed, by topic.
-void fill_all(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
-              std::vector<FetchedOffset> offsets, ResponseGroup& group) {
+Task<void> fill_all(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                    std::vector<FetchedOffset> offsets, ResponseGroup& group, Turns& turns) {
   for (FetchedOffset& fetched : offsets) {
+    co_await turns.step();
     const std::string& name = fetched.partition.topic;
     if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) continue;
     const TopicMetadata* topic = image.find_topic(name);
@@ -136,14 +150,14 @@ void fill_error(ErrorCode error, ResponseGroup& group) {
 }
 
 Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestContext& context,
-                                const RequestGroup& wanted, bool require_stable, bool include_pending) {
+                                const RequestGroup& wanted, bool require_stable, bool include_pending, Turns& turns) {
   ResponseGroup group;
   group.group_id = wanted.group_id;
   const MetadataImagePtr image = services.metadata.current();
-  Question question = prepare(services, context, *image, wanted, require_stable, group);
+  Question question = co_await prepare(services, context, *image, wanted, require_stable, group, turns);
   const ErrorCode refused = group_access(services, context, Operation::describe, wanted.group_id);
-  if (refused != ErrorCode::none) {
-    fill_error(refused, group);
+  if (refused != ErrorCode::none || turns.nobody_waits()) {
+    fill_error(refused != ErrorCode::none ? refused : ErrorCode::request_timed_out, group);
     co_return group;
   }
   auto answer = co_await services.groups.ask<FetchOffsetsAnswer>(
@@ -159,7 +173,7 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
   if (error != ErrorCode::none) {
     fill_error(error, group);
   } else if (!wanted.topics) {
-    fill_all(services, context, *image, std::move(answer->offsets), group);
+    co_await fill_all(services, context, *image, std::move(answer->offsets), group, turns);
   } else {
     for (size_t i = 0; i < question.places.size(); ++i) {
       const auto [topic, partition] = question.places[i];
@@ -192,18 +206,22 @@ Task<Response> handle_offset_fetch(const BrokerServices& services, const Request
   kafka::OffsetFetchRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   kafka::OffsetFetchResponse response;
   const auto wanted = groups_of(context, request);
   std::set<std::string_view> answered;
   for (const RequestGroup& group : wanted) {
+    co_await turns.step();
     if (!answered.insert(group.group_id).second) continue;
     response.groups.push_back(
-        co_await fetch_group(services, context, group, request.require_stable, request.naru_include_pending));
+        co_await fetch_group(services, context, group, request.require_stable, request.naru_include_pending, turns));
+    if (!context.memory.take_for_answer(memory_of(response.groups.back()))) co_return no_memory_for_answer();
   }
   if (context.version < kFirstVersionWithSeveralGroups) {
     fill_old_response(std::move(response.groups.front()), response);
     response.groups.clear();
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -2,6 +2,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/offset_for_leader_epoch_request.h"
 #include "kafka_protocol/messages/offset_for_leader_epoch_response.h"
 
@@ -34,12 +35,14 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
   kafka::OffsetForLeaderEpochRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
+  Turns turns(services, context);
   kafka::OffsetForLeaderEpochResponse response;
   for (const auto& topic : request.topics) {
     auto& answered = response.topics.emplace_back();
     answered.topic = topic.topic;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);
     for (const auto& wanted : topic.partitions) {
+      co_await turns.step();
       EpochEndAnswer answer{.partition = wanted.partition};
       if (allowed) {
         co_await look_up(services, topic.topic, wanted, answer);
@@ -49,6 +52,7 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
       answered.partitions.push_back(std::move(answer));
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -10,6 +10,7 @@
 #include "broker/handlers/transaction_verdicts.h"
 #include "broker/leader_hints.h"
 #include "broker/transaction_link.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "foundation/canary.h"
 #include "kafka_protocol/messages/produce_request.h"
@@ -67,9 +68,11 @@ struct Slot {
 };
 
 std::vector<Slot> slots_of(const kafka::ProduceRequest& request) {
+  size_t partitions = 0;
+  for (const auto& topic : request.topic_data) partitions += topic.partition_data.size();
   std::vector<Slot> slots;
+  slots.reserve(partitions);  // once: a reserve for each of many topics would copy what is there for each of them
   for (const auto& topic : request.topic_data) {
-    slots.reserve(slots.size() + topic.partition_data.size());
     for (const auto& partition : topic.partition_data) slots.push_back({.topic = &topic, .partition = &partition});
   }
   return slots;
@@ -197,6 +200,10 @@ Task<void> verify_transactions(const BrokerServices& services, const RequestCont
   const bool joins = context.version >= kFirstProduceThatJoins;
   // One request has one producer, if the client is sane: each of several is asked about by itself.
   for (auto from = found.begin(); from != found.end();) {
+    if (context.connection->cut_off().cancelled()) {
+      for (; from != found.end(); ++from) slots[from->slot].unverified = Status(ErrorCode::request_timed_out);
+      co_return;
+    }
     const auto to =
         std::find_if(from, found.end(), [&](const Unverified& one) { return one.producer != from->producer; });
     AddPartitions join{.transactional_id = std::string(transactional_id),
@@ -312,6 +319,7 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
   const bool transactional = has_transactional_batch(slots);
   bool held = long_work || transactional;
   if (held) context.connection->hold_requests();
+  Turns turns(services, context, held ? Turns::Order::free : Turns::Order::kept);
   if (transactional) {
     if (Status refused = problem_with_transactional_id(services, context, request); !refused.ok()) {
       for (Slot& slot : slots) slot.unverified = refused;
@@ -321,8 +329,12 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
   }
   if (long_work) co_await to_worker(services.scheduler);
   for (size_t i = 0; i < slots.size(); ++i) {
+    if (!long_work) co_await turns.step();
     if (services.unsynced_logs.full()) {
-      if (!std::exchange(held, true)) context.connection->hold_requests();
+      if (!std::exchange(held, true)) {
+        context.connection->hold_requests();
+        turns.settled();  // turns that end later do so on another thread
+      }
       co_await services.unsynced_logs.some_room();
     }
     Status refused = acks ? start_append(services, context, *acks, slots[i], group, i)
@@ -330,12 +342,14 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
     if (!refused.ok()) group->finish(i, {.status = std::move(refused)});
   }
   if (held) context.connection->release_requests();
+  turns.settled();
   context.times.mark(RequestStage::handled, services.clock.now());
   if (acks == Acks::none) {
     co_await group->settled();  // soon: it waits for the append, not for the disk, so the timeout has no say
     co_return answer_without_response(slots, *group);
   }
   co_await wait_for_acks(services, context.connection->cut_off(), group, Milliseconds(std::max(request.timeout_ms, 0)));
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, build_response(services, context, slots, *group));
 }
 

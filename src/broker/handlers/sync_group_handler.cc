@@ -29,6 +29,7 @@ Task<Response> handle_sync_group(const BrokerServices& services, const RequestCo
                                  kafka::WireReader& reader) {
   kafka::SyncGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
+  co_await off_the_loop_if_large(services, context);
 
   kafka::SyncGroupResponse response;
   response.error_code = group_access(services, context, Operation::read, request.group_id);

@@ -9,6 +9,7 @@
 #include "broker/handlers/transaction_verdicts.h"
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_link.h"
+#include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/txn_offset_commit_request.h"
@@ -37,9 +38,9 @@ ErrorCode problem_with_topic(const BrokerServices& services, const RequestContex
 
 // Splits the request: what cannot be committed is answered at once, the rest goes to the coordinator. A partition that
 // is named several times is committed once, as it was named last.
-void sort_out(const BrokerServices& services, const RequestContext& context,
-              const kafka::TxnOffsetCommitRequest& request, ErrorCode refused, CommitOffsets& commit,
-              kafka::TxnOffsetCommitResponse& response, std::vector<WaitingEntry>& waiting) {
+Task<void> sort_out(const BrokerServices& services, const RequestContext& context,
+                    const kafka::TxnOffsetCommitRequest& request, ErrorCode refused, CommitOffsets& commit,
+                    kafka::TxnOffsetCommitResponse& response, std::vector<WaitingEntry>& waiting, Turns& turns) {
   const MetadataImagePtr image = services.metadata.current();
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
   for (const auto& wanted : request.topics) {
@@ -47,6 +48,7 @@ void sort_out(const BrokerServices& services, const RequestContext& context,
     answered.name = wanted.name;
     const TopicMetadata* topic = image->find_topic(wanted.name);
     for (const auto& entry : wanted.partitions) {
+      co_await turns.step();
       const ErrorCode code = refused != ErrorCode::none
                                  ? refused
                                  : problem_with_topic(services, context, topic, wanted.name, entry.partition_index);
@@ -156,7 +158,11 @@ Task<Response> handle_txn_offset_commit(const BrokerServices& services, const Re
   if (refused == ErrorCode::none && request.group_id.empty()) refused = ErrorCode::invalid_group_id;
   kafka::TxnOffsetCommitResponse response;
   std::vector<WaitingEntry> waiting;
-  sort_out(services, context, request, refused, commit.offsets, response, waiting);
+  {
+    Turns turns(services, context, Turns::Order::kept);
+    co_await sort_out(services, context, request, refused, commit.offsets, response, waiting, turns);
+    co_await turns.to_worker_if_large();
+  }
   if (waiting.empty()) co_return encode_reply(context, response);
 
   context.times.mark(RequestStage::handled, services.clock.now());

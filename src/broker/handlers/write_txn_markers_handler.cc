@@ -2,6 +2,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/marker_writer.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/write_txn_markers_request.h"
 #include "kafka_protocol/messages/write_txn_markers_response.h"
 
@@ -10,9 +11,10 @@ namespace {
 
 using WritableMarker = kafka::WriteTxnMarkersRequest::WritableTxnMarker;
 
-void add_markers(const WritableMarker& marker, std::vector<MarkerToWrite>& markers) {
+Task<void> add_markers(const WritableMarker& marker, std::vector<MarkerToWrite>& markers, Turns& turns) {
   for (const auto& topic : marker.topics) {
     for (size_t i = 0; i < topic.partition_indexes.size(); ++i) {
+      co_await turns.step();
       const auto result = marker.transaction_result ? TransactionResult::commit : TransactionResult::abort;
       markers.push_back(
           {.topic = std::string(topic.name),
@@ -53,7 +55,8 @@ Task<Response> handle_write_txn_markers(const BrokerServices& services, const Re
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   std::vector<MarkerToWrite> markers;
-  for (const WritableMarker& marker : request.markers) add_markers(marker, markers);
+  Turns turns(services, context, Turns::Order::kept);
+  for (const WritableMarker& marker : request.markers) co_await add_markers(marker, markers, turns);
   const bool allowed =
       services.authorizer.authorize(context, Operation::cluster_action, ResourceType::cluster, kClusterResource) ||
       services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource);

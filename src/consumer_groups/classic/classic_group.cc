@@ -12,6 +12,8 @@ namespace {
 
 // Of a member beside its texts.
 constexpr size_t kMemberOverhead = 64;
+// Of a member that was sent away for an id: it, its timer.
+constexpr size_t kAwaitedMemberBytes = 300;
 
 // A member may name a protocol twice; it is one supporter.
 std::set<std::string_view> protocol_names(const std::vector<GroupProtocol>& protocols) {
@@ -106,6 +108,7 @@ ClassicMember& ClassicGroup::add(ClassicMember member, const std::string& protoc
   member.place = next_place_++;
   count_protocols(member, +1);
   bytes_ += bytes_of(member);
+  count_memory();
   const std::string id = member.member_id;
   const auto [added, is_new] = members_.emplace(id, std::move(member));
   NARU_ASSERT(is_new, "group {} has member {} already", id_, id);
@@ -121,6 +124,7 @@ ClassicMember ClassicGroup::remove(std::string_view member_id) {
   if (member.parked_join) --parked_joins_;
   count_protocols(member, -1);
   bytes_ -= bytes_of(member);
+  count_memory();
   if (leader_ == member.member_id) leader_.clear();
   return member;
 }
@@ -147,6 +151,7 @@ void ClassicGroup::set_protocols(ClassicMember& member, std::vector<GroupProtoco
   bytes_ -= bytes_of(member);
   member.protocols = std::move(protocols);
   bytes_ += bytes_of(member);
+  count_memory();
   count_protocols(member, +1);
 }
 
@@ -154,6 +159,26 @@ void ClassicGroup::set_assignment(ClassicMember& member, Bytes assignment) {
   bytes_ -= member.assignment.size();
   bytes_ += assignment.size();
   member.assignment = std::move(assignment);
+  count_memory();
+}
+
+void ClassicGroup::await_member(const std::string& member_id, GroupTimers::Handle timer) {
+  awaited_.emplace(member_id, timer);
+  count_memory();
+}
+
+void ClassicGroup::forget_awaited(std::string_view member_id) {
+  if (const auto found = awaited_.find(member_id); found != awaited_.end()) awaited_.erase(found);
+  count_memory();
+}
+
+void ClassicGroup::pay_from(MemoryBudget* budget) {
+  memory_ = StateMemory(budget);
+  count_memory();
+}
+
+void ClassicGroup::count_memory() {
+  memory_.set(kCopies * bytes_ + kAwaitedMemberBytes * awaited_.size());
 }
 
 Reply<JoinAnswer> ClassicGroup::park_join(ClassicMember& member, Reply<JoinAnswer> reply) {
@@ -239,7 +264,9 @@ std::vector<std::string> ClassicGroup::waiting_for() const {
 
 size_t ClassicGroup::bytes_of(const std::vector<GroupProtocol>& protocols) {
   size_t bytes = 0;
-  for (const GroupProtocol& protocol : protocols) bytes += protocol.name.size() + protocol.metadata.size();
+  for (const GroupProtocol& protocol : protocols) {
+    bytes += sizeof(protocol) + protocol.name.size() + protocol.metadata.size();
+  }
   return bytes;
 }
 

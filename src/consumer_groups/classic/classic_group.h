@@ -15,6 +15,7 @@
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "foundation/error_code.h"
 #include "foundation/time.h"
+#include "observability/state_memory.h"
 
 namespace naru {
 
@@ -91,7 +92,8 @@ class ClassicGroup {
   bool all_have_joined() const { return parked_joins_ >= members_.size() && awaited_.empty(); }
 
   // Members that were sent away to come back with the id that they were given.
-  std::map<std::string, GroupTimers::Handle, std::less<>>& awaited() { return awaited_; }
+  void await_member(const std::string& member_id, GroupTimers::Handle timer);
+  void forget_awaited(std::string_view member_id);
   const std::map<std::string, GroupTimers::Handle, std::less<>>& awaited() const { return awaited_; }
 
   // Could somebody with these protocols be in the group?
@@ -105,6 +107,10 @@ class ClassicGroup {
   // About what its members take in a record and in memory.
   size_t bytes() const { return bytes_; }
   static size_t bytes_of(const std::vector<GroupProtocol>& protocols);
+  // From now on its members are counted in the budget, if there is one.
+  void pay_from(MemoryBudget* budget);
+  // Whether the budget has room for so many bytes more.
+  bool has_memory_for(size_t more_bytes) const { return memory_.has_room(kCopies * more_bytes); }
   StoredGroup snapshot() const;
   // The member's metadata in the protocol that was chosen; empty if none is.
   const Bytes& chosen_metadata(const ClassicMember& member) const;
@@ -122,7 +128,10 @@ class ClassicGroup {
   std::optional<GroupTimers::Handle> sync_timer;
 
  private:
+  static constexpr size_t kCopies = 2;  // of what members say: here, and in the store when it is a generation
+
   static size_t bytes_of(const ClassicMember& member);
+  void count_memory();
   void count_protocols(const ClassicMember& member, int by);
 
   std::string id_;
@@ -138,6 +147,7 @@ class ClassicGroup {
   std::map<std::string, GroupTimers::Handle, std::less<>> awaited_;
   size_t parked_joins_ = 0;
   size_t bytes_ = 0;
+  StateMemory memory_;
   uint64_t next_place_ = 0;
 };
 

@@ -47,13 +47,27 @@ bool has_place_for(ClassicGroup& group, const JoinGroup& request, const GroupSet
   return false;
 }
 
-bool has_room_for(ClassicGroup& group, const JoinGroup& request, const GroupSettings& settings) {
+// What the member says in place of what it has said before.
+struct SaidBytes {
+  size_t before = 0;
+  size_t after = 0;
+};
+
+SaidBytes said_bytes(ClassicGroup& group, const JoinGroup& request) {
   const ClassicMember* member = member_of(group, request);
-  const size_t before = member == nullptr ? 0 : ClassicGroup::bytes_of(member->protocols);
   // Ids and names are short beside it, and may be counted generously.
-  const size_t added = ClassicGroup::bytes_of(request.protocols) + request.fresh_member_id.size() +
-                       request.client_id.size() + (request.instance_id ? request.instance_id->size() : 0);
-  return group.bytes() - before + added <= settings.group_bytes_max;
+  return {.before = member == nullptr ? 0 : ClassicGroup::bytes_of(member->protocols),
+          .after = ClassicGroup::bytes_of(request.protocols) + request.fresh_member_id.size() +
+                   request.client_id.size() + (request.instance_id ? request.instance_id->size() : 0)};
+}
+
+bool has_room_for(const ClassicGroup& group, const SaidBytes& said, const GroupSettings& settings) {
+  return group.bytes() - said.before + said.after <= settings.group_bytes_max;
+}
+
+// A member that says about the same as before is not refused because others have filled the memory.
+bool has_memory_for(const ClassicGroup& group, const SaidBytes& said) {
+  return said.after <= said.before + said.before / 2 || group.has_memory_for(said.after - said.before);
 }
 
 void add_member(ClassicGroup& group, std::string member_id, JoinGroup request, Reply<JoinAnswer> reply,
@@ -81,13 +95,13 @@ void update_member(ClassicGroup& group, ClassicMember& member, JoinGroup request
 
 void send_away_for_id(ClassicGroup& group, JoinGroup request, Reply<JoinAnswer> reply, GroupStep& step) {
   const std::string& id = request.fresh_member_id;
-  if (group.awaited().size() >= kAwaitedMembersMax) {
+  if (group.awaited().size() >= kAwaitedMembersMax || !group.has_memory_for(id.size())) {
     refuse_join(std::move(reply), ErrorCode::coordinator_not_available, std::string(), step);
     return;
   }
   const auto timer =
       step.timers.insert(step.time.now + request.session_timeout, {GroupTimer::Kind::awaited_member, group.id(), id});
-  group.awaited().emplace(id, timer);
+  group.await_member(id, timer);
   refuse_join(std::move(reply), ErrorCode::member_id_required, id, step);
 }
 
@@ -195,7 +209,7 @@ void join_with_id(ClassicGroup& group, JoinGroup request, Reply<JoinAnswer> repl
     return;
   }
   step.timers.cancel(awaited->second);
-  group.awaited().erase(awaited);
+  group.forget_awaited(request.member_id);
   request.instance_id.reset();  // Who has one is never sent away.
   std::string id = request.member_id;
   add_member(group, std::move(id), std::move(request), std::move(reply), step);
@@ -218,12 +232,16 @@ ErrorCode check_join(const JoinGroup& request, const GroupSettings& settings) {
 
 void join_classic_group(ClassicGroup& group, JoinGroup request, Reply<JoinAnswer> reply, GroupStep& step) {
   std::string member_id = request.member_id;
-  if (!has_place_for(group, request, step.settings) || !has_room_for(group, request, step.settings)) {
+  const SaidBytes said = said_bytes(group, request);
+  if (!has_place_for(group, request, step.settings) || !has_room_for(group, said, step.settings)) {
     if (group.check_claim(member_id, request.instance_id) == ErrorCode::none) {
       drop_member(group, member_id, ErrorCode::group_max_size_reached, step);
       rebalance_or_complete(group, step);
     }
     refuse_join(std::move(reply), ErrorCode::group_max_size_reached, std::move(member_id), step);
+  } else if (!has_memory_for(group, said)) {
+    // Members come and go: there may be room later.
+    refuse_join(std::move(reply), ErrorCode::coordinator_not_available, std::move(member_id), step);
   } else if (!group.supports(request.protocol_type, request.protocols)) {
     refuse_join(std::move(reply), ErrorCode::inconsistent_group_protocol, std::move(member_id), step);
   } else if (member_id.empty()) {

@@ -332,5 +332,37 @@ TEST(ClassicJoin, AnEmptyGroupTakesAnotherProtocolType) {
   EXPECT_EQ(test.describe("g").protocol_type, "connect");
 }
 
+// What members say is kept for as long as their sessions last, so it is counted, wherever it comes from.
+TEST(ClassicJoin, WhileTheMemoryForStateIsFullMembersHaveToWait) {
+  MemoryBudget budget(40'000);  // of which state has a quarter
+  {
+    TestCoordinator test({}, &budget);
+    JoinGroup large = joining("g", "m1");
+    large.protocols[0].metadata.resize(3000);
+    const auto first = test.join(large);
+    EXPECT_GE(budget.used(MemoryAccount::coordinator_state), 6000u);
+    JoinGroup another = large;
+    another.group_id = "other";
+    EXPECT_EQ(test.join(another).value().error, ErrorCode::coordinator_not_available);
+    EXPECT_EQ(budget.used(MemoryAccount::coordinator_state), budget.used()) << "a refused one leaves nothing";
+    JoinGroup small = joining("small", "m2");
+    const auto second = test.join(small);
+    test.advance(3s);
+    EXPECT_EQ(first.value().error, ErrorCode::none);
+    EXPECT_EQ(second.value().error, ErrorCode::none);
+
+    JoinGroup again = rejoining("g", "m1");
+    again.protocols[0].metadata.resize(3000);
+    again.protocols[0].metadata[0] = std::byte{1};
+    EXPECT_EQ(test.join(again).value().error, ErrorCode::none) << "a member that says as much as before stays";
+    test.leave("g", {{.member_id = "m1", .instance_id = {}, .reason = {}}});
+    EXPECT_LT(budget.used(), 2000u);
+    const auto third = test.join(another);
+    test.advance(3s);
+    EXPECT_EQ(third.value().error, ErrorCode::none);
+  }
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace naru

@@ -40,9 +40,14 @@ void park_sync(ClassicMember& member, Reply<SyncAnswer> reply, GroupStep& step) 
   member.owes_sync = false;
 }
 
-bool assignments_fit(const ClassicGroup& group, const SyncGroup& request, const GroupSettings& settings) {
-  size_t bytes = group.bytes();
+size_t assignment_bytes(const SyncGroup& request) {
+  size_t bytes = 0;
   for (const auto& [member_id, assignment] : request.assignments) bytes += assignment.size();
+  return bytes;
+}
+
+bool assignments_fit(const ClassicGroup& group, const SyncGroup& request, const GroupSettings& settings) {
+  const size_t bytes = group.bytes() + assignment_bytes(request);
   if (bytes <= settings.group_bytes_max) return true;
   log_warn("groups", "the members and assignments of group {} are {} bytes, more than the {} that a group may have",
            group.id(), bytes, settings.group_bytes_max);
@@ -66,7 +71,7 @@ ErrorCode leave_one(ClassicGroup& group, const LeaveGroup::Member& leaver, Group
   const auto awaited = group.awaited().find(leaver.member_id);
   if (awaited != group.awaited().end()) {
     step.timers.cancel(awaited->second);
-    group.awaited().erase(awaited);
+    group.forget_awaited(leaver.member_id);
     return ErrorCode::none;
   }
   std::string member_id = leaver.member_id;
@@ -91,6 +96,10 @@ void sync_classic_group(ClassicGroup& group, SyncGroup request, Reply<SyncAnswer
   }
   ClassicMember& member = *group.find(request.member.member_id);
   const bool decides = group.is(ClassicState::completing_rebalance) && group.is_leader(member.member_id);
+  if (decides && !group.has_memory_for(assignment_bytes(request))) {
+    step.outcome.answer(std::move(reply), SyncAnswer{ErrorCode::coordinator_not_available});
+    return;
+  }
   if (decides && !assignments_fit(group, request, step.settings)) {
     step.outcome.answer(std::move(reply), SyncAnswer{ErrorCode::unknown_server_error});
     drop_member(group, request.member.member_id, ErrorCode::unknown_server_error, step);
@@ -150,7 +159,7 @@ void on_session_timer(ClassicGroup& group, const std::string& member_id, GroupSt
 }
 
 void on_awaited_member_timer(ClassicGroup& group, const std::string& member_id, GroupStep& step) {
-  group.awaited().erase(member_id);
+  group.forget_awaited(member_id);
   complete_if_all_joined(group, step);
 }
 

@@ -32,7 +32,7 @@ ErrorCode epoch_error(const ConsumerMember& member, int32_t claimed) {
 
 }  // namespace
 
-ConsumerGroups::ConsumerGroups(ConsumerGroupSettings settings) {
+ConsumerGroups::ConsumerGroups(ConsumerGroupSettings settings, MemoryBudget* memory) : memory_(memory) {
   set_settings(std::move(settings));
 }
 
@@ -45,7 +45,10 @@ void ConsumerGroups::set_settings(ConsumerGroupSettings settings) {
 Status ConsumerGroups::apply(BytesView key, std::optional<BytesView> value) {
   NARU_TRY_ASSIGN(ConsumerGroupChange change, decode_consumer_group_record(key, value));
   const auto entry = groups_.try_emplace(change.group_id).first;
+  const size_t before = entry->second.group.subscription_bytes();
   change.apply(entry->second.group);
+  subscription_bytes_ += entry->second.group.subscription_bytes() - before;
+  memory_.set(subscription_bytes_);
   if (entry->second.group.is_gone()) groups_.erase(entry);
   return {};
 }

@@ -22,6 +22,7 @@
 #include "foundation/bytes.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
+#include "observability/state_memory.h"
 #include "timing_wheel/timing_wheel.h"
 
 namespace naru {
@@ -30,7 +31,8 @@ namespace naru {
 // the outcome are committed. Part of a GroupCoordinator, in whose strand it lives.
 class ConsumerGroups {
  public:
-  explicit ConsumerGroups(ConsumerGroupSettings settings);
+  // `memory`: where subscriptions are counted, if anywhere; outlives it.
+  explicit ConsumerGroups(ConsumerGroupSettings settings, MemoryBudget* memory = nullptr);
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
   void set_settings(ConsumerGroupSettings settings);
@@ -173,6 +175,8 @@ class ConsumerGroups {
   void update_target(const std::string& group_id, CoordinatorOutcome& outcome);
 
   ConsumerGroupSettings settings_;
+  size_t subscription_bytes_ = 0;  // of all groups
+  StateMemory memory_;
   SharedTopics topics_;
   std::map<std::string, Entry, std::less<>> groups_;
   TimingWheel<MemberTimer> timers_{MonotonicTime{}};

@@ -159,6 +159,9 @@ Status ConsumerGroups::check_room(const std::string& group_id, const std::string
                  "the subscriptions of group {} would take {} bytes, and may have {}: subscribe to fewer topics",
                  group_id, others + bytes, settings_.group_subscription_bytes_max);
   }
+  if (bytes > before + before / 2 && !memory_.has_room(bytes - before)) {
+    return error(ErrorCode::coordinator_not_available, "the memory for the state of coordinators is used up");
+  }
   const bool is_new =
       !after.expression.empty() && (group == nullptr || !group->expressions().contains(after.expression));
   if (is_new && group != nullptr && group->expressions().size() >= settings_.group_expressions_max) {

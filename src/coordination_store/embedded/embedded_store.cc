@@ -91,8 +91,10 @@ std::unique_ptr<Watch> EmbeddedStore::watch(std::string subject) {
 
 Task<Session> EmbeddedStore::session() {
   OneShot<Session> answer;
-  strand_.run(
-      [this, &answer] { answer.set({offline_.ok() ? SessionState::connected : SessionState::expired, kOnlySession}); });
+  strand_.run([this, &answer] {
+    const bool usable = offline_.ok() && !closing_;
+    answer.set({usable ? SessionState::connected : SessionState::expired, kOnlySession});
+  });
   co_return co_await answer;
 }
 
@@ -282,8 +284,8 @@ void EmbeddedStore::on_worker_free(const Status& status, const Status& room_made
 
 void EmbeddedStore::go_offline(const Status& reason) {
   if (!offline_.ok()) return;
-  offline_ = error(ErrorCode::unavailable, "the coordination store in {} is offline until restart: {}", options_.folder,
-                   reason.to_string());
+  offline_ = error(ErrorCode::unavailable, "the coordination store in {} is offline until it is opened again: {}",
+                   options_.folder, reason.to_string());
   log_error("coordination_store", "{}", offline_.message());
   for (WaitingAnswer& answer : std::exchange(waiting_, {})) answer.release(offline_);
   for (WaitingTransaction& waiting : std::exchange(waiting_for_room_, {})) waiting.answer->set(failure(offline_));

@@ -28,16 +28,20 @@ Task<EtcdReply> EtcdClient::call(std::string path, std::string body, Duration ti
   co_return co_await call_any({.body = std::move(body), .timeout = timeout}, std::move(path));
 }
 
+Task<EtcdReply> EtcdClient::call_aside(std::string path, std::string body, Duration timeout) {
+  co_return co_await call_any({.body = std::move(body), .timeout = timeout}, std::move(path), true);
+}
+
 Task<EtcdReply> EtcdClient::call_once(std::string path, std::string body, Duration timeout) {
   co_return co_await call_any({.body = std::move(body), .timeout = timeout, .once = true}, std::move(path));
 }
 
-Task<EtcdReply> EtcdClient::call_any(HttpRequest request, std::string path) {
+Task<EtcdReply> EtcdClient::call_any(HttpRequest request, std::string path, bool aside) {
   EtcdReply reply;
   for (size_t tries = 0; tries < servers_.size(); ++tries) {
     size_t server = current_;
     request.url = fmt::format("http://{}{}", servers_[server], path);
-    HttpAnswer answer = co_await http_.post(request);
+    HttpAnswer answer = aside ? co_await http_.post_aside(request) : co_await http_.post(request);
     const auto outcome = answer.outcome;
     reply = reply_of(std::move(answer), servers_[server]);
     if (reply.status.ok() || reply.status.code() != ErrorCode::unavailable || reply.lease_is_gone) break;

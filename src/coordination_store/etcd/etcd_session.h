@@ -23,8 +23,8 @@ class EtcdSession {
   EtcdSession(Seams seams, EtcdClient& client, const EtcdKeys& keys, Duration timeout, UniqueFunction<void()> changed)
       : seams_(seams), client_(client), keys_(keys), timeout_(timeout), changed_(std::move(changed)) {}
 
-  // Gets a lease, within the time, and keeps it.
-  Task<Status> begin(Duration within);
+  // Gets a lease, within the time and before it is cancelled, and keeps it.
+  Task<Status> begin(Duration within, CancelToken cancelled);
   // Gives the lease back, if etcd can be reached.
   Task<void> end();
 
@@ -34,9 +34,14 @@ class EtcdSession {
   void note_expired() { become(SessionState::expired); }
 
  private:
-  Task<Status> get_lease();
+  Task<Status> get_lease(MonotonicTime deadline);
+  Duration until(MonotonicTime deadline) const;
   Task<void> keep_alive();
   void become(SessionState state);
+  // True: it was another one before.
+  bool note(SessionState state);
+  void note_and_tell_on_loop(SessionState state);
+  Task<void> tell_on_loop();
   bool is_silent() const;
 
   const Seams seams_;

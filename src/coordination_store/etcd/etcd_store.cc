@@ -13,7 +13,7 @@ EtcdStore::EtcdStore(Seams seams, EtcdOptions options)
     : seams_(seams),
       options_(std::move(options)),
       keys_(options_.root),
-      client_(seams.scheduler, options_.servers),
+      client_(seams.clock, seams.scheduler, options_.servers),
       watches_(std::make_shared<EtcdWatches>(seams, client_, keys_)),
       session_(seams, client_, keys_, options_.session_timeout, [watches = watches_] { watches->session_changed(); }) {}
 
@@ -27,7 +27,9 @@ Task<Result<std::unique_ptr<EtcdStore>>> EtcdStore::open(Seams seams, EtcdOption
 
 Task<Status> EtcdStore::begin() {
   NARU_CO_TRY(co_await on_worker(seams_.scheduler, [this] { return client_.http().open(); }));
-  co_return co_await session_.begin(options_.connect_timeout);
+  // A server may be silent for longer than anybody wants to wait.
+  const CancelCallback on_cancel(options_.cancelled, [this] { client_.http().abort(); });
+  co_return co_await session_.begin(options_.connect_timeout, options_.cancelled);
 }
 
 Task<Status> EtcdStore::close() {

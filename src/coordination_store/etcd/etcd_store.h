@@ -23,6 +23,7 @@ struct EtcdOptions {
   std::string root = "/naru";        // what all keys begin with
   Duration session_timeout = 6s;
   Duration connect_timeout = 10s;
+  CancelToken cancelled;  // open() gives up
 };
 
 // Thread-safe. Closed before it is destroyed.

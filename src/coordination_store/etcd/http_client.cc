@@ -1,5 +1,6 @@
 #include "coordination_store/etcd/http_client.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -71,18 +72,24 @@ HttpAnswer::Outcome outcome_of(CURLcode code) {
 // What the thread works on.
 class HttpClient::Engine {
  public:
-  explicit Engine(const CurlLibrary& curl) : curl_(curl), multi_(curl.multi_init()), thread_([this] { run(); }) {}
+  Engine(const CurlLibrary& curl, const Clock& clock)
+      : curl_(curl), clock_(clock), multi_(curl.multi_init()), thread_([this] { run(); }) {}
   ~Engine() {
     stop_thread();
     curl_.multi_cleanup(multi_);
   }
 
-  void stop_thread() {
+  // What runs fails, and whatever comes later.
+  void abort() {
     {
       const std::lock_guard lock(mutex_);
-      if (std::exchange(stopping_, true)) return;
+      stopping_ = true;
     }
     curl_.multi_wakeup(multi_);
+  }
+  void stop_thread() {
+    if (!thread_.joinable()) return;
+    abort();
     thread_.join();
   }
 
@@ -99,6 +106,34 @@ class HttpClient::Engine {
     curl_.multi_wakeup(multi_);
     return id;
   }
+  // Calls `due` once, on the thread; here and now if it has ended.
+  uint64_t start_timer(MonotonicTime deadline, UniqueFunction<void()> due) {
+    std::unique_lock lock(mutex_);
+    const uint64_t id = next_timer_++;
+    if (stopping_) {
+      lock.unlock();
+      due();
+      return id;
+    }
+    timers_.push_back({id, deadline, std::move(due)});
+    lock.unlock();
+    curl_.multi_wakeup(multi_);
+    return id;
+  }
+  bool is_stopping() {
+    const std::scoped_lock lock(mutex_);
+    return stopping_;
+  }
+  // The timer is due now, if it was not before.
+  void hurry(uint64_t timer) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (Timer& each : timers_) {
+        if (each.id == timer) each.deadline = MonotonicTime::min();
+      }
+    }
+    curl_.multi_wakeup(multi_);
+  }
   // 0: all.
   void stop(StreamId stream) {
     {
@@ -109,16 +144,43 @@ class HttpClient::Engine {
   }
 
  private:
+  struct Timer {
+    uint64_t id;
+    MonotonicTime deadline;
+    UniqueFunction<void()> due;
+  };
+
+  // With the mutex. All of them when the thread ends.
+  std::vector<Timer> take_due_timers() {
+    const MonotonicTime now = stopping_ ? MonotonicTime::max() : clock_.now();
+    const auto due = std::ranges::partition(timers_, [now](const Timer& each) { return each.deadline > now; });
+    std::vector<Timer> taken(std::make_move_iterator(due.begin()), std::make_move_iterator(due.end()));
+    timers_.erase(due.begin(), due.end());
+    return taken;
+  }
+  int milliseconds_to_poll() {
+    const std::lock_guard lock(mutex_);
+    Milliseconds longest(60'000);
+    for (const Timer& each : timers_) {
+      if (each.deadline == MonotonicTime::min()) return 0;
+      longest = std::min(longest, std::chrono::ceil<Milliseconds>(each.deadline - clock_.now()));
+    }
+    return static_cast<int>(std::max<int64_t>(longest.count(), 0));
+  }
+
   void run() {
     for (bool stopping = false; !stopping;) {
       std::deque<std::unique_ptr<Transfer>> submitted;
       std::vector<StreamId> stopped;
+      std::vector<Timer> due;
       {
         const std::lock_guard lock(mutex_);
         submitted.swap(submitted_);
         stopped.swap(stopped_);
         stopping = stopping_;
+        due = take_due_timers();
       }
+      for (Timer& timer : due) timer.due();
       for (auto& transfer : submitted) begin(std::move(transfer));
       for (const StreamId stream : stopped) end_stream(stream);
       int running = 0;
@@ -127,7 +189,7 @@ class HttpClient::Engine {
       while (const CURLMsg* message = curl_.multi_info_read(multi_, &left)) {
         if (message->msg == CURLMSG_DONE) end(message->easy_handle, message->data.result);
       }
-      if (!stopping) curl_.multi_poll(multi_, nullptr, 0, 60'000, nullptr);
+      if (!stopping) curl_.multi_poll(multi_, nullptr, 0, milliseconds_to_poll(), nullptr);
     }
     while (!transfers_.empty()) end(transfers_.begin()->first, CURLE_ABORTED_BY_CALLBACK);
   }
@@ -184,6 +246,7 @@ class HttpClient::Engine {
   }
 
   const CurlLibrary& curl_;
+  const Clock& clock_;
   CURLM* const multi_;
   std::map<CURL*, std::unique_ptr<Transfer>> transfers_;  // the thread's
 
@@ -191,19 +254,25 @@ class HttpClient::Engine {
   std::deque<std::unique_ptr<Transfer>> submitted_;
   std::vector<StreamId> stopped_;
   StreamId next_stream_ = 1;
+  std::vector<Timer> timers_;
+  uint64_t next_timer_ = 1;
   bool stopping_ = false;
 
   std::thread thread_;  // last: it uses all of the above
 };
 
-HttpClient::HttpClient(Scheduler& scheduler) : scheduler_(scheduler) {}
+HttpClient::HttpClient(const Clock& clock, Scheduler& scheduler) : clock_(clock), scheduler_(scheduler) {}
 
 HttpClient::~HttpClient() = default;
 
 Status HttpClient::open() {
   NARU_TRY_ASSIGN(const CurlLibrary* curl, load_curl());
-  engine_ = std::make_unique<Engine>(*curl);
+  engine_ = std::make_unique<Engine>(*curl, clock_);
   return {};
+}
+
+void HttpClient::abort() {
+  engine_->abort();
 }
 
 void HttpClient::close() {
@@ -219,6 +288,23 @@ Task<HttpAnswer> HttpClient::post(HttpRequest request) {
   };
   engine_->submit(std::move(transfer));
   co_return co_await answer;
+}
+
+Task<HttpAnswer> HttpClient::post_aside(HttpRequest request) {
+  OneShot<HttpAnswer> answer;
+  auto transfer = std::make_unique<Transfer>();
+  transfer->request = std::move(request);
+  transfer->done = [&answer](HttpAnswer result) { answer.set(std::move(result)); };
+  engine_->submit(std::move(transfer));
+  co_return co_await answer;
+}
+
+Task<bool> HttpClient::pause_aside(Duration time, CancelToken token) {
+  OneShot<> over;
+  const uint64_t timer = engine_->start_timer(clock_.now() + time, [&over] { over.set(); });
+  const CancelCallback hurry(token, [this, timer] { engine_->hurry(timer); });
+  co_await over;
+  co_return !engine_->is_stopping();
 }
 
 HttpClient::StreamId HttpClient::start_stream(HttpRequest request, UniqueFunction<void(std::string_view)> line,

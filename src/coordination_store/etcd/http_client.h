@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "async/cancellation.h"
 #include "async/task.h"
 #include "foundation/function.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
+#include "platform/clock.h"
 #include "platform/scheduler.h"
 
 namespace naru {
@@ -42,7 +44,7 @@ class HttpClient {
  public:
   using StreamId = uint64_t;
 
-  explicit HttpClient(Scheduler& scheduler);
+  HttpClient(const Clock& clock, Scheduler& scheduler);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -52,9 +54,17 @@ class HttpClient {
   // On a worker: ends what is under way, with an unknown outcome, and waits for the thread. What comes later is not
   // sent.
   void close();
+  // The same without waiting: close() is still needed. Any thread.
+  void abort();
 
   // Goes on on an event loop.
   Task<HttpAnswer> post(HttpRequest request);
+  // These two go on on the client's own thread, which must not be blocked: for what must not wait for event loops,
+  // which have the requests of clients to deal with. A pause ends early when the token is cancelled or the client is
+  // closed.
+  Task<HttpAnswer> post_aside(HttpRequest request);
+  // False: the client was aborted, and nothing is sent any more.
+  Task<bool> pause_aside(Duration time, CancelToken token);
 
   // A POST whose answer comes in lines, without end. `line` and `ended` are called on the client's thread and must not
   // block; `ended` once, whatever ends the stream. Lines are cut after 64 KiB.
@@ -65,6 +75,7 @@ class HttpClient {
  private:
   class Engine;
 
+  const Clock& clock_;
   Scheduler& scheduler_;
   std::unique_ptr<Engine> engine_;
 };

@@ -66,7 +66,7 @@ Task<Status> ZooKeeperStore::begin() {
     Status made = co_await make_folders(paths_.root_nodes());
     if (made.code() != ErrorCode::unavailable || seams_.clock.now() >= deadline) co_return made;
     // The session may have been interrupted again.
-    ignore(co_await sleep_until(seams_.scheduler, seams_.clock.now() + kRetryRootAfter));
+    NARU_CO_TRY(co_await sleep_until(seams_.scheduler, seams_.clock.now() + kRetryRootAfter, options_.cancelled));
   }
 }
 
@@ -74,6 +74,7 @@ Task<Status> ZooKeeperStore::wait_for_session(MonotonicTime deadline) {
   CancelSource source;
   const auto session = watches_->watch_session();
   const auto timer = seams_.scheduler.start_timer(deadline, [source]() mutable { source.cancel(); });
+  const CancelCallback on_cancel(options_.cancelled, [source]() mutable { source.cancel(); });
   Status waited;
   while (waited.ok() && client_.session().state == SessionState::suspended) {
     waited = co_await session->next(source.token());

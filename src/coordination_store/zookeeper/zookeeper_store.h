@@ -26,6 +26,7 @@ struct ZooKeeperOptions {
   std::string root = "/naru";  // all nodes are beneath it; made if need be
   Duration session_timeout = 6s;
   Duration connect_timeout = 10s;
+  CancelToken cancelled;  // open() gives up
 };
 
 // Thread-safe. Closed before it is destroyed.

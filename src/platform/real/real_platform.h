@@ -33,7 +33,8 @@ class RealPlatform {
   // Runs the task, beginning on an event loop, and blocks the calling thread (not one of ours) until it has ended.
   void run(Task<void> task);
 
-  // Calls `received` on an event loop for each SIGTERM and SIGINT from now on. Once.
+  // Calls `received` on an event loop for each SIGTERM, SIGINT and SIGHUP from now on, but not for a SIGHUP that the
+  // process was started to ignore. Once.
   void on_termination_signal(UniqueFunction<void(int signal)> received);
 
   // For metrics. Any thread.

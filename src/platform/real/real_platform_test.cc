@@ -170,6 +170,31 @@ TEST(RealPlatform, HearsTerminationSignals) {
   }(received));
 }
 
+TEST(RealPlatform, HearsThatItsTerminalIsGone) {
+  RealPlatform platform({.loops = 1});
+  OneShot<int> received;
+  platform.on_termination_signal([&received](int signal) { received.set(signal); });
+  platform.run([](OneShot<int>& wait) -> Task<void> {
+    ::raise(SIGHUP);
+    EXPECT_EQ(co_await wait, SIGHUP);
+  }(received));
+}
+
+TEST(RealPlatform, LeavesAHangUpIgnoredForThoseWhoStartedItLikeThat) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  {
+    RealPlatform platform({.loops = 1});
+    OneShot<int> received;
+    platform.on_termination_signal([&received](int signal) { received.set(signal); });
+    platform.run([](OneShot<int>& wait) -> Task<void> {
+      ::raise(SIGHUP);
+      ::raise(SIGTERM);
+      EXPECT_EQ(co_await wait, SIGTERM);
+    }(received));
+  }
+  ::signal(SIGHUP, before);
+}
+
 // --- Connections over several loops ----------------------------------------------------------------------------------
 
 // Sends everything back. Lives with its stream, on the stream's loop; deletes itself at the end.
@@ -268,6 +293,52 @@ class Client final : public StreamObserver {
   OneShot<> received_all_;
   OneShot<>* writable_ = nullptr;  // touched by the loop only
 };
+
+// A listener whose queue of connections is full: the kernel answers nothing to those who come later.
+class BusyListener {
+ public:
+  BusyListener() {
+    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address_;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address_), length), 0);
+    EXPECT_EQ(::listen(listener_, 0), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address_), &length), 0);
+    for (int& client : clients_) {
+      client = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+      std::ignore = ::connect(client, reinterpret_cast<sockaddr*>(&address_), length);
+    }
+  }
+  ~BusyListener() {
+    for (const int client : clients_) ::close(client);
+    ::close(listener_);
+  }
+  BusyListener(const BusyListener&) = delete;
+  BusyListener& operator=(const BusyListener&) = delete;
+
+  Endpoint address() const { return {"127.0.0.1", ntohs(address_.sin_port)}; }
+
+ private:
+  int listener_ = -1;
+  sockaddr_in address_{};
+  std::array<int, 4> clients_{};
+};
+
+TEST(RealTransport, AConnectThatNobodyAnswersCanBeCancelled) {
+  const BusyListener busy;
+  RealPlatform platform({.loops = 2, .connect_timeout = 60s});
+  platform.run([](Seams seams, Endpoint address) -> Task<void> {
+    const MonotonicTime begun = seams.clock.now();
+    CancelSource source;
+    // On a worker: the connect belongs to a loop.
+    seams.scheduler.start_timer(begun + 100ms, [&] { seams.scheduler.run_blocking([&source] { source.cancel(); }); });
+    const auto stream = co_await seams.transport.connect(address, source.token());
+    EXPECT_FALSE(stream.has_value());
+    if (!stream) EXPECT_EQ(stream.error(), ErrorCode::cancelled);
+    EXPECT_LT(seams.clock.now() - begun, 30s);
+  }(platform.seams(), busy.address()));
+}
 
 Task<void> connect_and_echo(Seams seams, Endpoint address) {
   auto stream = co_await seams.transport.connect(std::move(address));

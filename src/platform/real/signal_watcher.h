@@ -1,7 +1,8 @@
-// Calls a function when the process is asked to end (SIGTERM, SIGINT).
+// Calls a function when the process is asked to end (SIGTERM, SIGINT), or its terminal is gone (SIGHUP, unless it was
+// ignored from the beginning).
 #pragma once
 
-#include <array>
+#include <vector>
 
 #include "foundation/function.h"
 
@@ -22,7 +23,7 @@ class SignalWatcher {
  private:
   EventLoop& loop_;
   UniqueFunction<void(int signal)> received_;
-  std::array<uv_signal_s*, 2> handles_;  // freed by libuv's close callback
+  std::vector<uv_signal_s*> handles_;  // freed by libuv's close callback
 };
 
 }  // namespace naru

@@ -1,9 +1,11 @@
 #include "platform/real/uv_transport.h"
 
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "async/ready_queue.h"
-#include "platform/real/socket_address.h"
+#include "async/wakeup.h"
 #include "platform/real/tcp_connect.h"
 #include "platform/real/tcp_listener.h"
 
@@ -28,18 +30,39 @@ Result<std::unique_ptr<Listener>> UvTransport::listen(const Endpoint& address,
   return TcpListener::create(loops_, clock_, address, std::move(accepted));
 }
 
-Task<Result<std::unique_ptr<Stream>>> UvTransport::connect(Endpoint address) {
+Task<Result<std::vector<SocketAddress>>> UvTransport::look_up(Endpoint address, CancelToken cancelled) {
+  struct LookUp {
+    std::mutex mutex;
+    Result<std::vector<SocketAddress>> found = failure(Status(ErrorCode::cancelled));
+    Wakeup ended;  // or was cancelled
+  };
+  const auto look_up = std::make_shared<LookUp>();
+  scheduler_.run_blocking([look_up, address = std::move(address)] {
+    auto found = resolve(address);
+    {
+      const std::scoped_lock lock(look_up->mutex);
+      look_up->found = std::move(found);
+    }
+    look_up->ended.wake();
+  });
+  const CancelCallback on_cancel(cancelled, [look_up] { look_up->ended.wake(); });
+  co_await look_up->ended.event();
+  const std::scoped_lock lock(look_up->mutex);
+  co_return look_up->found;
+}
+
+Task<Result<std::unique_ptr<Stream>>> UvTransport::connect(Endpoint address, CancelToken cancelled) {
   EventLoop& loop = loops_.here_or_next();
   const MonotonicTime deadline = clock_.now() + connect_timeout_;
   auto addresses = resolve_numeric(address);
-  if (!addresses) addresses = co_await on_worker(scheduler_, [&address] { return resolve(address); });
+  if (!addresses) addresses = co_await look_up(std::move(address), cancelled);
   co_await continue_on{loop};
   if (!addresses) co_return failure(addresses.error());
 
   Status last_error;
   for (const SocketAddress& candidate : *addresses) {
-    auto stream = co_await tcp_connect(loop, candidate, deadline);
-    if (stream) co_return stream;
+    auto stream = co_await tcp_connect(loop, candidate, deadline, cancelled);
+    if (stream || stream.error() == ErrorCode::cancelled) co_return stream;
     last_error = stream.error();
   }
   co_return failure(last_error);

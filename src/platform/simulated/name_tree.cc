@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "foundation/assert.h"
+
 namespace naru {
 namespace {
 
@@ -38,6 +40,15 @@ void revert_to_durable(const NameTree::Inode& directory, Unsynced unsynced, Rand
       if (unsynced != Unsynced::kept) inode->modified_ms = inode->durable_modified_ms;
     }
   }
+}
+
+void drop_unsynced(const NameTree::Inode& inode) {
+  class NoRandom final : public Random {
+   public:
+    uint64_t next() override { return 0; }
+  } never_asked;
+  if (!inode->is_directory) return inode->content.crash(Unsynced::lost, never_asked);
+  revert_to_durable(inode, Unsynced::lost, never_asked);
 }
 
 // Every inode is copied once, however many names lead to it.
@@ -165,15 +176,39 @@ void NameTree::sync(const Inode& directory) {
   pending_ = std::move(left);
 }
 
-void NameTree::crash(Unsynced unsynced, Random& random) {
+void NameTree::crash(Unsynced unsynced, Survivors names, Random& random) {
   std::map<const SimulatedInode*, bool> undone;  // folders whose later changes are lost
   for (const Change& change : pending_) {
     bool& lost = undone[change.home().get()];
+    if (names == Survivors::any) lost = false;
     lost = lost || unsynced == Unsynced::lost || (unsynced == Unsynced::mixed && random.one_in(3));
     if (!lost) change.apply(&SimulatedInode::durable_names);
   }
   pending_.clear();
   revert_to_durable(root_, unsynced, random);
+}
+
+NameTree::Inode NameTree::copy(std::string_view path) const {
+  const auto found = find(path);
+  if (!found) return nullptr;
+  const Inode copied = Cloner().copy(*found);
+  drop_unsynced(copied);
+  return copied;
+}
+
+void NameTree::put(std::string_view path, const Inode& copied) {
+  NARU_ASSERT(pending_.empty(), "{} is changed by hand while names are not synced", path);
+  if (split_path(path).empty()) {
+    root_ = Cloner().copy(copied);
+    return;
+  }
+  const auto place = locate(path);
+  NARU_ASSERT(place.has_value(), "{} is in a folder that does not exist", path);
+  const Inode inode = Cloner().copy(copied);
+  for (SimulatedInode::Names* names : {&place->directory->names, &place->directory->durable_names}) {
+    names->erase(place->name);
+    if (inode) names->emplace(place->name, inode);
+  }
 }
 
 void NameTree::for_each_file(const UniqueFunction<void(SimulatedInode&) const>& visit) const {

@@ -1,5 +1,5 @@
 // The folders of a simulated disk. Every change of a name is pending until its folder is synced; a crash keeps, for
-// each folder, the changes up to some random moment and undoes the later ones.
+// each folder, the changes up to some random moment and undoes the later ones; or any of them and not the others.
 //
 // A file moved between folders changes both at once (that is atomic), and either folder's sync makes it durable.
 // Folders are renamed within their parent only.
@@ -47,7 +47,14 @@ class NameTree {
   Status remove(std::string_view path, bool is_directory);
 
   void sync(const Inode& directory);
-  void crash(Unsynced unsynced, Random& random);
+  // What a crash may keep of the pending changes of a folder: those before some moment, or any of them.
+  enum class Survivors : uint8_t { first_ones, any };
+  void crash(Unsynced unsynced, Survivors names, Random& random);
+
+  // By hand, while nothing is pending: what a path leads to as of the last syncs, and putting that there again. Null:
+  // there is nothing, or nothing is to be there.
+  Inode copy(std::string_view path) const;
+  void put(std::string_view path, const Inode& copied);
   // In the order of the names.
   void for_each_file(const UniqueFunction<void(SimulatedInode&) const>& visit) const;
 

@@ -40,6 +40,9 @@ class SimulatedEventQueue {
 
   TraceHash& trace() { return trace_; }
   uint64_t events_run() const { return events_run_; }
+  // How many of the events were pieces of blocking work, as opposed to turns of an event loop.
+  uint64_t blocking_jobs_run() const { return blocking_jobs_run_; }
+  void count_blocking_job() { ++blocking_jobs_run_; }
 
  private:
   using Key = std::pair<MonotonicTime, EventId>;
@@ -54,6 +57,7 @@ class SimulatedEventQueue {
   MonotonicTime now_{1000s};
   EventId next_id_ = 1;
   uint64_t events_run_ = 0;
+  uint64_t blocking_jobs_run_ = 0;
   std::map<Key, Event> events_;
   std::map<EventId, MonotonicTime> times_;
   std::map<Owner, MonotonicTime> paused_until_;

@@ -1,6 +1,7 @@
 #include "platform/simulated/simulated_file_system.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "foundation/assert.h"
@@ -32,7 +33,10 @@ std::unique_ptr<SimulatedFileSystem> SimulatedFileSystem::clone(Random& random) 
 
 void SimulatedFileSystem::crash(Unsynced unsynced) {
   state_->forget_process();
-  state_->tree.crash(unsynced, state_->random);
+  state_->tree.crash(unsynced, state_->survivors, state_->random);
+}
+void SimulatedFileSystem::set_reorders_names(bool reorders) {
+  state_->survivors = reorders ? NameTree::Survivors::any : NameTree::Survivors::first_ones;
 }
 
 void SimulatedFileSystem::kill() {
@@ -94,6 +98,30 @@ void SimulatedFileSystem::flip_bit(const std::string& path, uint64_t position, u
 }
 void SimulatedFileSystem::cut(const std::string& path, uint64_t size) {
   existing_file(state_->tree, path).content.cut(size);
+}
+struct SimulatedFileSystem::Snapshot {
+  NameTree::Inode inode;
+};
+std::shared_ptr<const SimulatedFileSystem::Snapshot> SimulatedFileSystem::snapshot(const std::string& path) const {
+  auto inode = state_->tree.copy(path);
+  return inode ? std::make_shared<const Snapshot>(std::move(inode)) : nullptr;
+}
+void SimulatedFileSystem::restore(const std::string& path, const std::shared_ptr<const Snapshot>& snapshot) {
+  state_->tree.put(path, snapshot ? snapshot->inode : nullptr);
+}
+std::vector<std::string> SimulatedFileSystem::files_below(const std::string& directory) const {
+  std::vector<std::string> files;
+  const auto inode = state_->tree.find_directory(directory);
+  if (!inode) return files;
+  for (const auto& [name, child] : (*inode)->names) {
+    const std::string path = directory + "/" + name;
+    if (!child->is_directory) {
+      files.push_back(path);
+    } else {
+      std::ranges::move(files_below(path), std::back_inserter(files));
+    }
+  }
+  return files;
 }
 uint64_t SimulatedFileSystem::open_files() const {
   return state_->open_files;

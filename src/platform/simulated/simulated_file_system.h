@@ -52,6 +52,8 @@ class SimulatedFileSystem final : public FileSystem {
   // --- Death -------------------------------------------------------------------------------------------------------
   void crash(Unsynced unsynced = Unsynced::mixed);
   void kill();
+  // From now on a crash keeps any of a folder's changes that were not synced, instead of those before some moment.
+  void set_reorders_names(bool reorders);
   // Another disk, an empty one, is put in the place of this one while no process runs. Faults that are set stay.
   void wipe();
   // Lets `mutations` more mutating calls succeed; the next one fails halfway, and from then on every call fails without
@@ -86,6 +88,13 @@ class SimulatedFileSystem final : public FileSystem {
   // The file must exist; content() is what a read would return, durable_content() what crash(lost) would leave.
   Bytes content(const std::string& path) const;
   Bytes durable_content(const std::string& path) const;
+  // What is at `path` (a file, a folder or "/") as of the last syncs. restore() puts it there again, after a crash()
+  // and before anything else has happened; without a snapshot it removes what is there.
+  struct Snapshot;
+  std::shared_ptr<const Snapshot> snapshot(const std::string& path) const;
+  void restore(const std::string& path, const std::shared_ptr<const Snapshot>& snapshot);
+  // Of all files below the folder, in the order of their names.
+  std::vector<std::string> files_below(const std::string& directory) const;
   void flip_bit(const std::string& path, uint64_t position, unsigned bit);
   void cut(const std::string& path, uint64_t size);
   uint64_t open_files() const;

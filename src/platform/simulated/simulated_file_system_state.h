@@ -56,6 +56,7 @@ class SimulatedFileSystem::State {
   uint64_t capacity = std::numeric_limits<uint64_t>::max();
   uint64_t open_file_limit = std::numeric_limits<uint64_t>::max();
   uint64_t cold_rate = 0;
+  NameTree::Survivors survivors = NameTree::Survivors::first_ones;
   const Clock* clock = nullptr;
   WallTimeMs now_ms() const { return clock != nullptr ? clock->wall_now_ms() : 0; }
   UniqueFunction<void(FileOperation, const std::string&, uint64_t)> trace;

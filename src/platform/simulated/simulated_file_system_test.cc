@@ -328,6 +328,44 @@ TEST_F(SimulatedFileSystemTest, DeadMachineAnswersNothing) {
   EXPECT_EQ(content("/a"), "1");
 }
 
+TEST_F(SimulatedFileSystemTest, APowerCutMayKeepALaterNameWithoutAnEarlierOne) {
+  files.set_reorders_names(true);
+  std::set<std::string> outcomes;
+  for (int round = 0; round < 100; ++round) {
+    files.wipe();
+    for (const char* name : {"/a", "/b"}) open(name);
+    files.crash();
+    outcomes.insert(std::string(exists("/a") ? "a" : "") + (exists("/b") ? "b" : ""));
+  }
+  EXPECT_EQ(outcomes, (std::set<std::string>{"", "a", "b", "ab"}));
+}
+
+TEST_F(SimulatedFileSystemTest, ASnapshotHoldsWhatWasSyncedAndComesBackAsOften) {
+  ASSERT_TRUE(files.create_directories("/folder").ok());
+  durable_file("/other", "stays");
+  auto file = open("/folder/a");
+  write(*file, 0, "synced");
+  ASSERT_TRUE(file->sync_data().ok());
+  ASSERT_TRUE(files.sync_directory("/folder").ok());
+  write(*file, 6, " and more");
+  open("/folder/b");
+  const auto folder = files.snapshot("/folder");
+  ASSERT_TRUE(file->sync_data().ok());
+  for (int round = 0; round < 2; ++round) {
+    files.crash();
+    files.restore("/folder", folder);
+    EXPECT_EQ(content("/folder/a"), "synced");
+    EXPECT_FALSE(exists("/folder/b"));
+    write(*open("/folder/a"), 0, "changed");
+    EXPECT_EQ(content("/other"), "stays");
+  }
+  EXPECT_EQ(files.files_below("/folder"), std::vector<std::string>{"/folder/a"});
+  files.crash();
+  files.restore("/folder", nullptr);
+  EXPECT_FALSE(exists("/folder"));
+  EXPECT_EQ(files.snapshot("/folder"), nullptr);
+}
+
 TEST_F(SimulatedFileSystemTest, TimesOfWritingAreAsDurableAsTheContent) {
   auto file = durable_file("/a", "x");
   ASSERT_TRUE(file->set_modified_ms(1'000).ok());

@@ -57,6 +57,7 @@ class SimulatedNetwork {
   // Bytes take up to so long in this direction; until heal_slow_links().
   void slow_down(const std::string& from, const std::string& to, Duration delay_max);
   void heal_slow_links() { slow_.clear(); }
+  void heal_slow_link(const std::string& from, const std::string& to) { slow_.erase({from, to}); }
   bool is_blocked(const std::string& from, const std::string& to) const { return blocked_.contains({from, to}); }
 
   // Breaks connections; each side learns it at its own random moment.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "async/one_shot.h"
+#include "async/wakeup.h"
 #include "platform/simulated/simulated_world.h"
 
 namespace naru {
@@ -72,13 +72,27 @@ class SimulatedProcess::Sockets final : public Transport {
     return network_.listen(peer_, address, std::move(accepted));
   }
 
-  Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address) override {
-    OneShot<Result<std::unique_ptr<Stream>>> connected;
-    network_.connect(peer_, std::move(address),
-                     [&connected](Result<std::unique_ptr<Stream>> stream) { connected.set(std::move(stream)); });
-    auto stream = co_await connected;
+  using Transport::connect;
+  Task<Result<std::unique_ptr<Stream>>> connect(Endpoint address, CancelToken cancelled) override {
+    struct Attempt {
+      Wakeup ended;  // or was cancelled
+      bool abandoned = false;
+      Result<std::unique_ptr<Stream>> stream = failure(Status(ErrorCode::cancelled));
+    };
+    const auto attempt = std::make_shared<Attempt>();
+    network_.connect(peer_, std::move(address), [attempt](Result<std::unique_ptr<Stream>> stream) {
+      if (!attempt->abandoned) {
+        attempt->stream = std::move(stream);
+      } else if (stream) {
+        (*stream)->close();
+      }
+      attempt->ended.wake();
+    });
+    const CancelCallback on_cancel(cancelled, [attempt] { attempt->ended.wake(); });
+    co_await attempt->ended.event();
+    attempt->abandoned = true;
     if (!alive_) co_return failure(ErrorCode::io_error, "the process is dead");
-    co_return stream;
+    co_return std::move(attempt->stream);
   }
 
  private:

@@ -34,6 +34,7 @@ void SimulatedScheduler::run_blocking(UniqueFunction<void()> work) {
     on_worker_ = true;
     job();
     on_worker_ = false;
+    queue_.count_blocking_job();
   });
 }
 

@@ -1,0 +1,128 @@
+// A leader that hears nothing of the cluster: whom it takes for its possible successors, and what it still promises.
+#include <gtest/gtest.h>
+
+#include "foundation/canary_testing.h"
+#include "replication/replicated_partition_testing.h"
+
+namespace naru {
+namespace {
+
+class ReplacedLeader : public testing::Test, protected ReplicaSet {
+ protected:
+  // 1 leads alone, and its proposal to take in 2 has got no answer: the controller may have agreed, and elected 2.
+  void lead_alone_with_a_proposal_on_its_way() {
+    open();
+    assign(1, {1}, false);
+    fetch(2);
+    ASSERT_EQ(proposals.sent.size(), 1u);
+    ASSERT_EQ(proposals.sent.front().isr.size(), 2u);
+    at(1).partition->proposal_answered(proposals.sent.front(), {.verdict = IsrAnswer::Verdict::unknown});
+  }
+  Status confirmed() {
+    Status told;
+    at(1).partition->confirm_leadership(LeaderEpoch(leader_epoch), [&told](const Status& status) { told = status; });
+    return told;
+  }
+};
+
+TEST_F(ReplacedLeader, OneThatMayHaveBeenTakenInMayHaveBeenElected) {
+  lead_alone_with_a_proposal_on_its_way();
+  world.run_for(15s);
+  EXPECT_FALSE(send(1, 0, Acks::leader).there()) << "it waits for its sync";
+  EXPECT_TRUE(confirmed().ok());
+  world.run_for(15s);
+  EXPECT_EQ(send(1, 2, Acks::leader).status(), ErrorCode::not_leader_or_follower);
+  EXPECT_EQ(send(1, 2, Acks::none).status(), ErrorCode::not_leader_or_follower);
+  EXPECT_EQ(send(1, 2, Acks::all_in_sync).status(), ErrorCode::not_leader_or_follower);
+  EXPECT_EQ(confirmed(), ErrorCode::not_leader_or_follower) << "a coordinator must not answer from what it remembers";
+}
+
+TEST_F(ReplacedLeader, OneThatStillFetchesHasNotBeenElected) {
+  lead_alone_with_a_proposal_on_its_way();
+  world.run_for(30s);
+  fetch(2);
+  EXPECT_FALSE(send(1, 0, Acks::leader).there()) << "it waits for its sync";
+  EXPECT_TRUE(confirmed().ok());
+}
+
+TEST_F(ReplacedLeader, OneThatWasRefusedCannotHaveBeenElected) {
+  lead_alone_with_a_proposal_on_its_way();
+  at(1).partition->check_followers();
+  world.run_for(30s);
+  at(1).partition->check_followers();
+  ASSERT_EQ(proposals.sent.size(), 2u);
+  at(1).partition->proposal_answered(proposals.sent.back(), {.verdict = IsrAnswer::Verdict::refused});
+  EXPECT_TRUE(confirmed().ok()) << "nobody else is in the in-sync set";
+}
+
+// The record was taken in time, and its sync took longer than it takes to elect another leader.
+TEST_F(ReplacedLeader, ASyncThatEndsTooLateAcknowledgesNothingThatRestsOnTheLeaderAlone) {
+  lead_alone_with_a_proposal_on_its_way();
+  const Answer answer = send(1, 0, Acks::leader);
+  world.run_for(40s);
+  sync(1);
+  ASSERT_TRUE(answer.there());
+  EXPECT_EQ(answer.status(), ErrorCode::not_leader_or_follower);
+}
+
+TEST_F(ReplacedLeader, ASyncThatEndsWhileTheFollowersFetchAcknowledges) {
+  open();
+  const Answer answer = send(1, 0, Acks::leader);
+  world.run_for(40s);
+  for (const int32_t id : {2, 3}) fetch(id);
+  sync(1);
+  ASSERT_TRUE(answer.there());
+  EXPECT_TRUE(answer.status().ok()) << answer.status().to_string();
+}
+
+TEST_F(ReplacedLeader, ThatLooksAtTheCommittedSetAloneIsNoticed) {
+  const PlantedCanary planted(Canary::silent_committed_isr);
+  lead_alone_with_a_proposal_on_its_way();
+  world.run_for(40s);
+  EXPECT_TRUE(confirmed().ok());
+}
+
+// --- Where epochs end ------------------------------------------------------------------------------------------------
+
+class EpochEnds : public ReplacedLeader {
+ protected:
+  Result<EpochEnd> ask(int32_t leader, int32_t epoch) {
+    Result<EpochEnd> told = EpochEnd{};
+    const auto task = [&]() -> Task<void> {
+      told = co_await at(leader).partition->end_of_epoch(kNoLeaderEpoch, LeaderEpoch(epoch));
+    };
+    world.run_task(task());
+    return told;
+  }
+  // Of the first epoch, two records are committed, and two more are at 2 alone, which leads now.
+  void lead_with_records_that_may_go() {
+    open();
+    send(1, 0);
+    sync(1);
+    for (const int32_t id : {2, 3}) fetch_and_sync(id);
+    send(1, 2);
+    sync(1);
+    fetch(2);
+    sync(2);
+    lead(2, {1, 2, 3});
+  }
+};
+
+TEST_F(EpochEnds, AreNotToldBeforeItIsKnownWhatIsCommitted) {
+  lead_with_records_that_may_go();
+  EXPECT_EQ(ask(2, 1).error(), ErrorCode::offset_not_available) << "3 may be elected, and cut it back to 2";
+  for (const int32_t id : {1, 3}) fetch_and_sync(id);
+  ASSERT_TRUE(ask(2, 1).has_value());
+  EXPECT_EQ(ask(2, 1)->end_offset, Offset(4));
+  EXPECT_EQ(ask(1, 1).error(), ErrorCode::not_leader_or_follower);
+}
+
+TEST_F(EpochEnds, ToldTooEarlyAreNoticed) {
+  const PlantedCanary planted(Canary::epoch_end_before_known);
+  lead_with_records_that_may_go();
+  ASSERT_TRUE(ask(2, 1).has_value());
+  EXPECT_EQ(ask(2, 1)->end_offset, Offset(4));
+}
+
+}  // namespace
+}  // namespace naru

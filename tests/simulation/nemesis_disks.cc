@@ -1,0 +1,146 @@
+// Faults of disks.
+#include <iterator>
+#include <utility>
+
+#include "broker/hosted_partitions.h"
+#include "simulation/nemesis.h"
+
+namespace naru::simulation {
+
+// A disk that fails may take logs offline for good, so the broker is restarted afterwards, as an operator would.
+Task<void> Nemesis::io_errors() {
+  const auto broker = hold_a_broker();
+  if (!broker) co_return;
+  SimulatedFileSystem& disk = (*broker)->node().disk();
+  faulty_disks_.insert((*broker)->id());
+  const FileOperation kinds[] = {FileOperation::read,           FileOperation::write,  FileOperation::sync_data,
+                                 FileOperation::sync_directory, FileOperation::create, FileOperation::rename};
+  disk.set_fault_rate(kinds[random().below(std::size(kinds))], 2 + random().below(30));
+  co_await sleep(2s);
+  disk.clear_faults();
+  co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
+  faulty_disks_.erase((*broker)->id());
+}
+
+Task<void> Nemesis::full_disk() {
+  const auto broker = hold_a_broker();
+  if (!broker) co_return;
+  SimulatedFileSystem& disk = (*broker)->node().disk();
+  faulty_disks_.insert((*broker)->id());
+  const auto space = disk.space("/");
+  disk.set_capacity((space ? space->total_bytes - space->free_bytes : 0) + random().below(4096));
+  // Long enough for a coordinator to try it again.
+  co_await sleep(parts_.cluster.is_alone() ? 2s : 4s);
+  disk.set_capacity(UINT64_MAX);
+  // Appends survive a full disk; a log that was being cut back, or a store of the metadata, may have gone offline.
+  if (parts_.cluster.is_alone() || !kSwitches.full_disks_without_restart || random().one_in(2)) {
+    co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
+  } else {
+    co_await sleep(2s);
+  }
+  faulty_disks_.erase((*broker)->id());
+}
+
+Task<void> Nemesis::slow_disk() {
+  const auto broker = hold_a_broker();
+  if (!broker) co_return;
+  (*broker)->process().scheduler().set_disk_timing(
+      {.usual_min = 1ms, .usual_max = 80ms, .stall_one_in = 20, .stall_max = 5s});
+  co_await sleep(3s);
+  // Now and then it ends with what was not synced in time.
+  if (!parts_.cluster.is_alone() && random().one_in(3)) co_return co_await restart(**broker, End::power_cut);
+  (*broker)->process().scheduler().set_disk_timing({});
+}
+
+// The disk fails while the broker starts, and for a while after. Some logs may not be served then; the next start, on a
+// disk that works, has to find everything.
+Task<void> Nemesis::faulty_start() {
+  const auto broker = hold_a_broker();
+  if (!broker) co_return;
+  co_await end(**broker, random().one_in(2) ? End::power_cut : End::kill);
+  if ((*broker)->running()) co_return;
+  SimulatedFileSystem& disk = (*broker)->node().disk();
+  faulty_disks_.insert((*broker)->id());
+  const FileOperation kinds[] = {FileOperation::read,      FileOperation::open,          FileOperation::list,
+                                 FileOperation::write,     FileOperation::rename,        FileOperation::create,
+                                 FileOperation::sync_data, FileOperation::sync_directory};
+  // What fails to be synced is lost, whoever else has it.
+  const size_t count = parts_.cluster.is_alone() || parts_.plan.synced_acks ? std::size(kinds) : 3;
+  disk.set_fault_rate(kinds[random().below(random().one_in(2) ? 3 : count)], 2 + random().below(40));
+  TaskGroup starts;
+  starts.spawn((*broker)->start());
+  co_await sleep(1s);
+  disk.clear_faults();
+  co_await starts.join();
+  co_await sleep(1s);
+  co_await restart(**broker, static_cast<End>(random().below(3)));
+  faulty_disks_.erase((*broker)->id());
+}
+
+// --- What others have, too -------------------------------------------------------------------------------------------
+
+Task<void> Nemesis::change_disk(SimulatedBroker& broker, UniqueFunction<void(SimulatedFileSystem&)> change) {
+  co_await calm();
+  if (!broker.running() || !atlas_.may_lose_data(broker.id())) co_return;
+  atlas_.ended(broker.id(), FaultAtlas::End::lossy);
+  broker.cut_power();
+  parts_.workload.power_was_cut({});
+  change(broker.node().disk());
+  if (random().one_in(2)) co_return co_await start_at_once(broker);
+  co_await sleep(4s);
+  co_await broker.start();
+}
+
+std::vector<std::string> Nemesis::folders_on(SimulatedBroker& broker) {
+  std::vector<std::string> folders;
+  const HostedPartitions& hosted = broker.broker().partitions();
+  for (const auto& partition : hosted.all()) {
+    const PartitionIdentity& identity = partition->identity();
+    folders.push_back(fmt::format("{}/{}-{}", hosted.find(identity.topic_id, identity.index).log_dir, identity.topic,
+                                  identity.index));
+  }
+  return folders;
+}
+
+Task<void> Nemesis::lost_folder() {
+  const auto broker = alone_ ? hold_a_broker() : std::nullopt;
+  if (!broker) co_return;
+  const auto folders = folders_on(**broker);
+  if (folders.empty()) co_return;
+  const std::string folder = folders[random().below(folders.size())];
+  co_await change_disk(**broker, [&folder](SimulatedFileSystem& disk) { disk.restore(folder, nullptr); });
+}
+
+// Of one partition, of a data folder, or of everything.
+Task<void> Nemesis::old_snapshot() {
+  const auto broker = alone_ ? hold_a_broker() : std::nullopt;
+  if (!broker) co_return;
+  auto paths = folders_on(**broker);
+  if (paths.empty()) co_return;
+  paths = {paths[random().below(paths.size())], "/data", "/"};
+  const std::string path = paths[random().below(paths.size())];
+  const auto snapshot = (*broker)->node().disk().snapshot(path);
+  if (!snapshot) co_return;
+  co_await sleep(3s);
+  co_await change_disk(**broker, [&](SimulatedFileSystem& disk) { disk.restore(path, snapshot); });
+}
+
+// In a segment that is not the last one of its partition.
+Task<void> Nemesis::bit_flip() {
+  const auto broker = alone_ ? hold_a_broker() : std::nullopt;
+  if (!broker) co_return;
+  std::vector<std::string> closed;
+  for (const std::string& folder : folders_on(**broker)) {
+    std::vector<std::string> segments = (*broker)->node().disk().files_below(folder);
+    std::erase_if(segments, [](const std::string& path) { return !path.ends_with(".log"); });
+    if (segments.size() > 1) std::ranges::move(segments.begin(), segments.end() - 1, std::back_inserter(closed));
+  }
+  if (closed.empty()) co_return;
+  const std::string segment = closed[random().below(closed.size())];
+  co_await change_disk(**broker, [&](SimulatedFileSystem& disk) {
+    const size_t size = disk.content(segment).size();
+    if (size > 0) disk.flip_bit(segment, random().below(size), static_cast<unsigned>(random().below(8)));
+  });
+}
+
+}  // namespace naru::simulation
