@@ -1,5 +1,6 @@
 #include "network/connection_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "foundation/log.h"
@@ -38,7 +39,8 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
     const std::scoped_lock lock(mutex_);
     refusal = reason_to_refuse(host);
     if (!refusal) {
-      const uint64_t id = next_id_++;
+      const uint64_t id = stream->number();
+      newest_ = std::max(newest_, id);
       connection =
           std::make_shared<Connection>(std::move(stream), listener_name, settings_,
                                        Connection::Environment{.clock = seams_.clock,
@@ -124,7 +126,7 @@ void ConnectionServer::set_limits(ServerLimits limits) {
 
 uint64_t ConnectionServer::newest_connection() const {
   const std::scoped_lock lock(mutex_);
-  return next_id_ - 1;
+  return newest_;
 }
 
 size_t ConnectionServer::open_connections() const {

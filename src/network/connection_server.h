@@ -69,7 +69,7 @@ class ConnectionServer {
 
   mutable std::mutex mutex_;  // held for look-ups only
   ServerLimits limits_;
-  uint64_t next_id_ = 1;
+  uint64_t newest_ = 0;
   std::map<uint64_t, std::shared_ptr<Connection>> connections_;
   std::map<std::string, size_t> per_address_;
   bool serving_ = true;

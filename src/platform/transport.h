@@ -52,7 +52,12 @@ class StreamObserver {
 
 class Stream {
  public:
+  // `number`: of a stream that was accepted.
+  explicit Stream(uint64_t number = 0) : number_(number) {}
   virtual ~Stream() = default;
+
+  // Rises in the order in which this process accepted its streams, whichever loop they went to; 0: it was not accepted.
+  uint64_t number() const { return number_; }
 
   virtual IoResult read_some(MutableBytesView to) = 0;
   // `more_follows`: the caller sends the next bytes at once, so these need not go out in a packet of their own.
@@ -71,6 +76,9 @@ class Stream {
 
   virtual const Endpoint& peer() const = 0;
   virtual const Endpoint& local() const = 0;
+
+ private:
+  const uint64_t number_;
 };
 
 // Stops accepting when destroyed; on a loop thread.

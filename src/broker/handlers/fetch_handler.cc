@@ -164,8 +164,10 @@ class Inside {
   LiveFetchSession& session_;
 };
 
-Task<Response> fetch_in_session(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
-                                kafka::FetchRequest request, std::shared_ptr<LiveFetchSession> session, bool is_new) {
+// Not inlined: its frame would be part of the one of every fetch, also of those without a session.
+[[gnu::noinline]] Task<Response> fetch_in_session(const BrokerServices& services, const RequestContext& context,
+                                                  const FetchTerms& terms, kafka::FetchRequest request,
+                                                  std::shared_ptr<LiveFetchSession> session, bool is_new) {
   if (!co_await session->enter()) co_return refuse(context, ErrorCode::fetch_session_id_not_found);
   const Inside inside(*session);
   if (!is_new) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -367,6 +368,64 @@ TEST(TcpStress, ManyConnectionsOverAllLoopsWrittenByWorkers) {
     }
   }(platform.seams(), open, mutex, accepting_threads));
   EXPECT_EQ(accepting_threads.size(), 3U);
+}
+
+// Accepts streams and notes them; can keep one of two loops busy.
+struct TwoLoops {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Stream>> accepted;  // in the order in which their loops took them
+  std::binary_semaphore go_on{0};
+
+  size_t count() {
+    const std::scoped_lock lock(mutex);
+    return accepted.size();
+  }
+};
+
+TEST(TcpListener, NumbersStreamsInTheOrderOfTheirConnectsThoughALoopIsBusy) {
+  RealPlatform platform({.loops = 2, .workers = 1});
+  TwoLoops loops;
+  std::vector<uint64_t> in_order_of_connect;
+  bool taken_in_another_order = false;
+  platform.run([](Seams seams, TwoLoops& two, auto& numbers, bool& another_order) -> Task<void> {
+    auto listener = seams.transport.listen({"127.0.0.1", 0}, [&two](std::unique_ptr<Stream> stream) {
+      const std::scoped_lock lock(two.mutex);
+      two.accepted.push_back(std::move(stream));
+    });
+    const auto wait_for = [&](size_t count) -> Task<void> {
+      while (two.count() < count) EXPECT_TRUE((co_await sleep_until(seams.scheduler, seams.clock.now() + 1ms)).ok());
+    };
+    std::vector<std::unique_ptr<Stream>> clients;
+    for (int i = 0; i < 2; ++i) clients.push_back(std::move(*co_await seams.transport.connect((*listener)->address())));
+    co_await wait_for(2);
+    std::atomic<int> elsewhere = -1;  // which of the two is on the loop that this is not
+    for (int i = 0; i < 2; ++i) {
+      two.accepted[i]->run_on_loop([&elsewhere, i, here = std::this_thread::get_id()] {
+        if (std::this_thread::get_id() != here) elsewhere = i;
+      });
+    }
+    while (elsewhere < 0) EXPECT_TRUE((co_await sleep_until(seams.scheduler, seams.clock.now() + 1ms)).ok());
+    two.accepted[elsewhere]->run_on_loop([&two] { two.go_on.acquire(); });
+    for (int i = 0; i < 3; ++i) clients.push_back(std::move(*co_await seams.transport.connect((*listener)->address())));
+    co_await wait_for(3);
+    two.go_on.release();
+    co_await wait_for(5);
+    const std::scoped_lock lock(two.mutex);
+    uint64_t last = 0;
+    for (const auto& stream : two.accepted) {
+      another_order = another_order || stream->number() < last;
+      last = stream->number();
+    }
+    for (const auto& client : clients) {
+      EXPECT_EQ(client->number(), 0U) << "it was not accepted";
+      for (const auto& stream : two.accepted) {
+        if (stream->peer().port == client->local().port) numbers.push_back(stream->number());
+      }
+    }
+    two.accepted.clear();
+  }(platform.seams(), loops, in_order_of_connect, taken_in_another_order));
+  EXPECT_TRUE(taken_in_another_order) << "no loop was busy";
+  EXPECT_EQ(in_order_of_connect, (std::vector<uint64_t>{1, 2, 3, 4, 5}));
 }
 
 // --- Out of descriptors ----------------------------------------------------------------------------------------------

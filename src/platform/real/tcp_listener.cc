@@ -98,8 +98,9 @@ class TcpListener::Core final : public SocketWatcher::Target, public std::enable
 
   void hand_over(UniqueDescriptor socket, Endpoint peer) {
     EventLoop& target = loops_.next();
-    target.run([self = shared_from_this(), &target, socket = std::move(socket), peer = std::move(peer)]() mutable {
-      auto stream = TcpStream::create(target, std::move(socket), std::move(peer));
+    target.run([self = shared_from_this(), &target, socket = std::move(socket), peer = std::move(peer),
+                number = loops_.next_stream_number()]() mutable {
+      auto stream = TcpStream::create(target, std::move(socket), std::move(peer), number);
       if (!stream) return log_warn("network", "dropped a connection: {}", stream.error().to_string());
       const std::scoped_lock lock(self->accepted_mutex_);
       if (self->accepted_) self->accepted_(std::move(*stream));

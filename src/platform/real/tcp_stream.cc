@@ -86,16 +86,17 @@ class TcpStream::Core final : public SocketWatcher::Target, public std::enable_s
   bool wants_writable_ = false;
 };
 
-Result<std::unique_ptr<Stream>> TcpStream::create(EventLoop& loop, UniqueDescriptor socket, Endpoint peer) {
+Result<std::unique_ptr<Stream>> TcpStream::create(EventLoop& loop, UniqueDescriptor socket, Endpoint peer,
+                                                  uint64_t number) {
   tune_connection(socket.get());
   Endpoint local = local_endpoint(socket.get());
   auto core = std::make_shared<Core>(loop, std::move(socket));
   NARU_TRY(core->prepare());
-  return std::unique_ptr<Stream>(new TcpStream(std::move(core), std::move(local), std::move(peer)));
+  return std::unique_ptr<Stream>(new TcpStream(std::move(core), std::move(local), std::move(peer), number));
 }
 
-TcpStream::TcpStream(std::shared_ptr<Core> core, Endpoint local, Endpoint peer)
-    : core_(std::move(core)), local_(std::move(local)), peer_(std::move(peer)) {}
+TcpStream::TcpStream(std::shared_ptr<Core> core, Endpoint local, Endpoint peer, uint64_t number)
+    : Stream(number), core_(std::move(core)), local_(std::move(local)), peer_(std::move(peer)) {}
 
 TcpStream::~TcpStream() {
   core_->loop.run([core = core_] { core->close(); });

@@ -13,7 +13,8 @@ class EventLoop;
 class TcpStream final : public Stream {
  public:
   // On the loop's thread, with a connected non-blocking socket.
-  static Result<std::unique_ptr<Stream>> create(EventLoop& loop, UniqueDescriptor socket, Endpoint peer);
+  static Result<std::unique_ptr<Stream>> create(EventLoop& loop, UniqueDescriptor socket, Endpoint peer,
+                                                uint64_t number = 0);
   // Closes the connection; from another thread a little later.
   ~TcpStream() override;
 
@@ -31,7 +32,7 @@ class TcpStream final : public Stream {
  private:
   class Core;
 
-  TcpStream(std::shared_ptr<Core> core, Endpoint local, Endpoint peer);
+  TcpStream(std::shared_ptr<Core> core, Endpoint local, Endpoint peer, uint64_t number);
 
   const std::shared_ptr<Core> core_;  // shared with what other threads have posted to the loop
   const Endpoint local_;

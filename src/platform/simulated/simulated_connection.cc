@@ -245,8 +245,9 @@ void SimulatedConnection::after(Duration delay, UniqueFunction<void()> work) {
 }
 
 SimulatedStream::SimulatedStream(std::shared_ptr<SimulatedConnection> connection, int side,
-                                 SimulatedScheduler& scheduler, Endpoint local, Endpoint peer)
-    : connection_(std::move(connection)),
+                                 SimulatedScheduler& scheduler, Endpoint local, Endpoint peer, uint64_t number)
+    : Stream(number),
+      connection_(std::move(connection)),
       side_(side),
       scheduler_(scheduler),
       local_(std::move(local)),

@@ -77,7 +77,7 @@ class SimulatedConnection : public std::enable_shared_from_this<SimulatedConnect
 class SimulatedStream final : public Stream {
  public:
   SimulatedStream(std::shared_ptr<SimulatedConnection> connection, int side, SimulatedScheduler& scheduler,
-                  Endpoint local, Endpoint peer);
+                  Endpoint local, Endpoint peer, uint64_t number = 0);
   ~SimulatedStream() override;
 
   IoResult read_some(MutableBytesView to) override;

@@ -72,7 +72,8 @@ void SimulatedNetwork::establish(NetworkPeer& client, const Endpoint& address,
   connections_.push_back(connection);
 
   auto client_end = std::make_unique<SimulatedStream>(connection, 0, client.scheduler, client_address, address);
-  auto server_end = std::make_unique<SimulatedStream>(connection, 1, listener->peer.scheduler, address, client_address);
+  auto server_end = std::make_unique<SimulatedStream>(connection, 1, listener->peer.scheduler, address, client_address,
+                                                      next_stream_++);
   queue_.add(queue_.now() + random_delay(), listener->peer.scheduler.owner(),
              [listener, stream = std::move(server_end)]() mutable {
                if (listener->open) listener->accepted(std::move(stream));

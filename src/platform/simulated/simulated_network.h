@@ -91,6 +91,7 @@ class SimulatedNetwork {
   std::map<std::pair<std::string, std::string>, Duration> slow_;  // the longest delay
   std::vector<std::weak_ptr<SimulatedConnection>> connections_;
   uint16_t next_port_ = 40'000;
+  uint64_t next_stream_ = 1;
 };
 
 }  // namespace naru
