@@ -59,6 +59,10 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::stale_partition_epoch, "stale_partition_epoch"},
     CanaryName{Canary::version_1_guard_kept, "version_1_guard_kept", CanaryFinder::unit_test},
     CanaryName{Canary::lso_off_by_one, "lso_off_by_one"},
+    // Within 600 seeds, too, but late: lost_folder_test.cc is cheaper.
+    CanaryName{Canary::older_copy_counts, "older_copy_counts", CanaryFinder::unit_test},
+    CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
+    CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
 };
 
 // For as long as it lives.

@@ -109,6 +109,11 @@ Task<void> BrokerWatch::look_at_decisions(std::shared_ptr<Partition> partition, 
                                           const PartitionState* state, BrokerId broker) {
   if (state == nullptr || state->leader == kNoBroker || state->leader_epoch <= epoch) co_return;
   const PartitionIdentity& identity = partition->identity();
+  // As long as the elected one does not know of it, it follows, and nobody else leads.
+  const auto later = leaders_.upper_bound({identity.topic_id, identity.index, epoch});
+  const bool has_successor = later != leaders_.end() && std::get<Uuid>(later->first) == identity.topic_id &&
+                             std::get<PartitionIndex>(later->first) == identity.index;
+  if (!has_successor) co_return;
   Leader& leader = leaders_.at({identity.topic_id, identity.index, epoch});
   if (!leader.replaced) leader.replaced = clock_.now();
   if (clock_.now() - *leader.replaced <= kTimeToNotice) co_return;

@@ -58,7 +58,7 @@ class BrokerWatch {
   struct Leader {
     BrokerId broker;
     int unclean_ends = 0;                   // before it led
-    std::optional<MonotonicTime> replaced;  // another one was elected, and was seen then
+    std::optional<MonotonicTime> replaced;  // a later leader was seen then
   };
   std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, Leader> leaders_;
   std::optional<std::string> violation_;

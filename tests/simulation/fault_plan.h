@@ -87,7 +87,7 @@ struct Switches {
   // A partition folder that is listed in its data folder's manifest and absent is offline, not new.
   bool lost_folders = true;
   // A data folder that is older than what its broker had confirmed takes the broker out of in-sync sets.
-  bool old_snapshots = false;
+  bool old_snapshots = true;
   // Closed segments are verified before they are served, and repaired from another replica.
   bool bit_flips = false;
   // A log that went offline because the disk was full while it was cut back is opened again when there is room.

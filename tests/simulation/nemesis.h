@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "platform/simulated/simulated_world.h"
+#include "replication/partition.h"
 #include "simulation/fault_atlas.h"
 #include "simulation/simulated_cluster.h"
 #include "simulation/workload.h"
@@ -108,6 +110,7 @@ class Nemesis {
   Task<void> faulty_start();
   Task<void> lost_folder();
   Task<void> old_snapshot();
+  Task<void> old_snapshot_of_a_partition(SimulatedBroker& broker);
   Task<void> bit_flip();
 
   Task<void> restart(SimulatedBroker& broker, End end);
@@ -133,6 +136,8 @@ class Nemesis {
   void block_both_ways(BrokerId one, BrokerId other);
   // A broker that may lose data goes, and comes back with what `change` has made of its disk.
   Task<void> change_disk(SimulatedBroker& broker, UniqueFunction<void(SimulatedFileSystem&)> change);
+  static std::string folder_of(SimulatedBroker& broker, const Partition& partition);
+  static Task<std::optional<Offset>> durable_end(std::weak_ptr<Partition> weak);
   // Of its partitions.
   static std::vector<std::string> folders_on(SimulatedBroker& broker);
 

@@ -91,14 +91,15 @@ Task<void> Nemesis::change_disk(SimulatedBroker& broker, UniqueFunction<void(Sim
   co_await broker.start();
 }
 
+std::string Nemesis::folder_of(SimulatedBroker& broker, const Partition& partition) {
+  const PartitionIdentity& identity = partition.identity();
+  const HostedPartition hosted = broker.broker().partitions().find(identity.topic_id, identity.index);
+  return fmt::format("{}/{}-{}", hosted.log_dir, identity.topic, identity.index);
+}
+
 std::vector<std::string> Nemesis::folders_on(SimulatedBroker& broker) {
   std::vector<std::string> folders;
-  const HostedPartitions& hosted = broker.broker().partitions();
-  for (const auto& partition : hosted.all()) {
-    const PartitionIdentity& identity = partition->identity();
-    folders.push_back(fmt::format("{}/{}-{}", hosted.find(identity.topic_id, identity.index).log_dir, identity.topic,
-                                  identity.index));
-  }
+  for (const auto& partition : broker.broker().partitions().all()) folders.push_back(folder_of(broker, *partition));
   return folders;
 }
 
@@ -111,18 +112,53 @@ Task<void> Nemesis::lost_folder() {
   co_await change_disk(**broker, [&folder](SimulatedFileSystem& disk) { disk.restore(folder, nullptr); });
 }
 
-// Of one partition, of a data folder, or of everything.
 Task<void> Nemesis::old_snapshot() {
   const auto broker = alone_ ? hold_a_broker() : std::nullopt;
   if (!broker) co_return;
-  auto paths = folders_on(**broker);
-  if (paths.empty()) co_return;
-  paths = {paths[random().below(paths.size())], "/data", "/"};
-  const std::string path = paths[random().below(paths.size())];
+  if (random().one_in(2)) co_return co_await old_snapshot_of_a_partition(**broker);
+  // Of a data folder, or of everything, as it was before the broker was started the last time: a copy of the same
+  // broker epoch looks like the folder itself.
+  const std::string path = random().one_in(2) ? "/data" : "/";
   const auto snapshot = (*broker)->node().disk().snapshot(path);
   if (!snapshot) co_return;
+  co_await restart(**broker, random().one_in(2) ? End::kill : End::in_order);
+  const auto is_confirmed = [&] {
+    const KnownBroker known = parts_.store.image().known_broker((*broker)->id());
+    return atlas_.is_settled((*broker)->id()) && std::ranges::all_of(known.confirmed, [&known](const auto& folder) {
+             return folder.epoch == known.registered_epoch;
+           });
+  };
+  for (int tries = 0; tries < 50 && !is_confirmed(); ++tries) co_await sleep(200ms);
+  if (!is_confirmed()) co_return;
   co_await sleep(3s);
   co_await change_disk(**broker, [&](SimulatedFileSystem& disk) { disk.restore(path, snapshot); });
+}
+
+// As it was before the data folder noted the last time how far the log is durable.
+Task<void> Nemesis::old_snapshot_of_a_partition(SimulatedBroker& broker) {
+  const auto partitions = broker.broker().partitions().all();
+  if (partitions.empty()) co_return;
+  const std::weak_ptr<Partition> chosen = partitions[random().below(partitions.size())];
+  const std::string folder = folder_of(broker, *chosen.lock());
+  const auto snapshot = broker.node().disk().snapshot(folder);
+  const auto then = co_await durable_end(chosen);
+  if (!snapshot || !then) co_return;
+  std::optional<Offset> now = then;
+  for (int tries = 0; tries < 30 && now && *now <= *then; ++tries) {
+    co_await sleep(200ms);
+    now = co_await durable_end(chosen);
+  }
+  if (!now || *now <= *then) co_return;
+  co_await pause(2s);
+  co_await change_disk(broker, [&](SimulatedFileSystem& disk) { disk.restore(folder, snapshot); });
+}
+
+Task<std::optional<Offset>> Nemesis::durable_end(std::weak_ptr<Partition> weak) {
+  const auto partition = weak.lock();
+  if (!partition) co_return std::nullopt;
+  const auto end =
+      co_await partition->with_log([](const LogAccess& access) -> Result<Offset> { return access.log.durable_end(); });
+  co_return end ? std::optional(*end) : std::nullopt;
 }
 
 // In a segment that is not the last one of its partition.
