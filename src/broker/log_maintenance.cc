@@ -13,6 +13,10 @@ namespace {
 // A log whose compaction failed is left alone for so long: trying means to read all of it.
 constexpr Duration kPatienceAfterFailure = 10min;
 
+// The first look at retention comes soon after the start, as in Kafka: a broker that is restarted more often than the
+// interval says would never remove anything, and the partitions that it leads would grow on all of their replicas.
+constexpr Duration kFirstRetention = 30s;
+
 // The partition is on its way out: whoever closes it has the say.
 bool is_expected(const Status& status) {
   return status == ErrorCode::unknown_topic_or_partition || status == ErrorCode::shutting_down ||
@@ -70,10 +74,11 @@ Task<void> LogMaintenance::stop() {
 
 Task<void> LogMaintenance::retain_forever() {
   const CancelToken stopped = tasks_.token();
+  Duration pause = std::min<Duration>(kFirstRetention, config_.log_retention_check_interval);
   for (;;) {
-    const auto next = seams_.clock.now() + config_.log_retention_check_interval;
-    const Status slept = co_await sleep_until(seams_.scheduler, next, stopped);
+    const Status slept = co_await sleep_until(seams_.scheduler, seams_.clock.now() + pause, stopped);
     if (!slept.ok()) co_return;
+    pause = config_.log_retention_check_interval;
     for (const auto& partition : hosted_.all()) {
       if (stopped.cancelled()) co_return;
       co_await retain(partition);

@@ -11,7 +11,8 @@
 namespace naru {
 namespace {
 
-constexpr uint32_t kBytesPerRead = 1 << 20;
+// Small: what a worker thread has allocated once, its arena keeps.
+constexpr uint32_t kBytesPerRead = 64 << 10;
 constexpr size_t kMaxDecompressedBytes = 128uz << 20;  // nothing that a coordinator writes is compressed
 
 }  // namespace

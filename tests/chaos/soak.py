@@ -34,6 +34,17 @@ def check_table(puts, rows, is_complete):
             yield Anomaly("lost" if value != "-" else "returned", f"{TABLE}: {key} was put to {value} last, and is {rows.get(key, '-')}")
 
 
+def check_stream(ranges):
+    """The members of the group have together read every number of a partition from 0 on: (partition, first, last)."""
+    if not ranges:
+        yield Anomaly("client", "nobody has read the stream")
+    ends = {}
+    for partition, first, last in sorted(ranges):
+        if first > ends.get(partition, -1) + 1:
+            yield Anomaly("gap", f"{STREAM}-{partition}: number {first} was read behind {ends.get(partition, -1)}")
+        ends[partition] = max(last, ends.get(partition, -1))
+
+
 class SoakClients:
     """Clients beside those of a chaos run. None of them may end before it is told to."""
 
@@ -89,10 +100,8 @@ class SoakClients:
                 rows[rest[0]] = rest[1]
             is_complete |= what == "end"
         yield from check_table(puts, rows, is_complete)
-        for client in self.stream_out:
-            for what, *rest in lines(client.path):
-                if what == "gap":
-                    yield Anomaly("gap", f"{client.name}: number {rest[1]} of partition {rest[0]} came behind {rest[2]}")
+        read = [tuple(map(int, rest)) for client in self.stream_out for what, *rest in lines(client.path) if what == "read"]
+        yield from check_stream(read)
 
     def close(self):
         for client in [*self.all(), *([self.rows] if self.rows else [])]:

@@ -1,6 +1,6 @@
 import unittest
 
-from soak import check_table
+from soak import check_stream, check_table
 
 
 class Table(unittest.TestCase):
@@ -24,6 +24,23 @@ class Table(unittest.TestCase):
 
     def test_a_reading_that_was_cut_off_is_found(self):
         self.assertEqual(self.kinds({}, {}, is_complete=False), ["client"])
+
+
+class Stream(unittest.TestCase):
+    def kinds(self, *ranges):
+        return [anomaly.kind for anomaly in check_stream(ranges)]
+
+    def test_members_may_read_one_after_the_other_and_twice(self):
+        self.assertEqual(self.kinds((1, 8, 90), (0, 0, 5), (1, 0, 7), (0, 3, 10)), [])
+
+    def test_a_number_that_no_member_has_read_is_found(self):
+        self.assertEqual(self.kinds((0, 0, 7), (0, 9, 20)), ["gap"])
+
+    def test_a_first_number_that_is_missing_is_found(self):
+        self.assertEqual(self.kinds((0, 0, 7), (1, 1, 20)), ["gap"])
+
+    def test_a_stream_that_nobody_reads_is_found(self):
+        self.assertEqual(self.kinds(), ["client"])
 
 
 if __name__ == "__main__":

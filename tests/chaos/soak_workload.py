@@ -9,8 +9,7 @@
     failed KEY ERROR          not acknowledged
     row KEY VALUE             what is there in the end: the last record of a key
     end                       all rows have been told
-    passed PARTITION NUMBER   how far the stream was read, now and then
-    gap PARTITION NUMBER LAST a number came when LAST + 1 was next, and was not a repetition
+    read PARTITION FIRST LAST numbers of the stream that this member has read one after the other
 """
 
 import random
@@ -21,7 +20,6 @@ from workload import CLIENT, PATIENCE_S, consumer, end_of_input, one_line, tell
 
 KEYS = 200
 TOMBSTONES = 0.2
-TELL_EVERY = 100
 
 
 def write_table(bootstrap, topic, rate, stop):
@@ -95,18 +93,18 @@ def read_stream(bootstrap, topic, group, stop):
     client = KafkaConsumer(topic, bootstrap_servers=bootstrap.split(","), group_id=group, auto_offset_reset="earliest", session_timeout_ms=6000,
                            heartbeat_interval_ms=500, request_timeout_ms=15_000, enable_auto_commit=True, auto_commit_interval_ms=1000,
                            api_version=(2, 0, 0))
-    last = {}
+    ranges = {}  # by partition: [first, last], without gaps
     while not stop.is_set():
         for place, messages in client.poll(timeout_ms=200).items():
             for message in messages:
-                number, before = int(message.value), last.get(place.partition, -1)
-                if number > before + 1:
-                    tell("gap", place.partition, number, before)
-                last[place.partition] = max(number, before)
-                if number % TELL_EVERY == 0:
-                    tell("passed", place.partition, number)
-    for partition, number in last.items():
-        tell("passed", partition, number)
+                number, read = int(message.value), ranges.setdefault(place.partition, [int(message.value), int(message.value)])
+                if not read[0] <= number <= read[1] + 1:  # another member had it meanwhile
+                    tell("read", place.partition, *read)
+                    ranges[place.partition] = [number, number]
+                else:
+                    read[1] = max(read[1], number)
+    for partition, read in ranges.items():
+        tell("read", partition, *read)
     client.close()
 
 
