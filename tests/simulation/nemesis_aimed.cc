@@ -172,13 +172,19 @@ Task<void> Nemesis::lost_answer() {
   const BrokerId joining = (*held)->id();
   const bool by_service = random().one_in(2);
   bool sprung = false;
-  trap_ = [this, joining, by_service, &sprung](const StoreWatch::Joined& joined) {
+  std::string deaf;
+  trap_ = [this, joining, by_service, &sprung, &deaf](const StoreWatch::Joined& joined) {
     if (joined.broker != joining || (!by_service && joined.leader == controller())) return false;
     if (!by_service) {
       network().block(host_of(controller()), host_of(joined.leader));
       network().cut_between(host_of(controller()), host_of(joined.leader));
     }
-    if (by_service && random().one_in(2)) parts_.cluster.coordination().expire(host_of(controller()));
+    if (by_service && random().one_in(2)) {
+      // It neither hears that the change is committed nor may look: it can tell the leader nothing but an error.
+      deaf = host_of(controller());
+      parts_.cluster.coordination().set_answers_arrive(deaf, false);
+      parts_.cluster.coordination().expire(deaf);
+    }
     network().block(host_of(joining), host_of(joined.leader));
     sprung = true;
     return true;
@@ -190,6 +196,7 @@ Task<void> Nemesis::lost_answer() {
     if (by_service) parts_.cluster.coordination().set_faults({.watch_delay_max = 3s, .lost_answer_one_in = 2});
     network().unblock_all();
     for (int tries = 0; tries < 40 && !sprung; ++tries) co_await sleep(100ms);
+    if (!deaf.empty()) parts_.cluster.coordination().set_answers_arrive(deaf, true);
     if (sprung) co_await pause(kLagTime + 1s);
   }
   trap_ = {};
