@@ -251,8 +251,9 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 }
 
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, OpenStore open_store,
-                                                    CancelToken cancelled) {
+                                                    CancelToken cancelled, Begun begun) {
   std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config), std::move(open_store))));
+  if (begun) begun(*broker);
   Status started;
   {
     const CancelCallback on_cancel(cancelled, [&parts = *broker->parts_] { parts.stop_source.cancel(); });

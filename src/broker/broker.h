@@ -36,8 +36,10 @@ class Broker {
   static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, CancelToken cancelled = {});
   // The same with another way to the coordination store than the configuration names: the simulator's.
   using OpenStore = UniqueFunction<Task<Result<std::unique_ptr<CoordinationStore>>>()>;
+  // Told of the broker before it starts: it lives until start() returns, and on if that succeeds.
+  using Begun = UniqueFunction<void(const Broker&)>;
   static Task<Result<std::unique_ptr<Broker>>> start(Seams seams, BrokerConfig config, OpenStore open_store,
-                                                     CancelToken cancelled = {});
+                                                     CancelToken cancelled = {}, Begun begun = {});
   // After stop().
   ~Broker();
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "coordinator_runtime/coordinator_runtime.h"
+#include "foundation/canary_testing.h"
 #include "platform/simulated/simulated_world.h"
 #include "replication/partition_testing.h"
 
@@ -495,6 +496,20 @@ TEST_F(CoordinatorShardTest, AfterAFailedSyncItServesWhenTheLogIsCommittedToItsE
   sync();
   world.run_for(1s);
   EXPECT_EQ(look("a")->text(), "new");
+  stop();
+  open_and_load();
+  EXPECT_EQ(look("a")->text(), "new") << "as the next one says";
+}
+
+TEST_F(CoordinatorShardTest, WithoutThatItServesWithoutWhatItsLogHolds) {
+  const PlantedCanary planted(Canary::reload_before_committed);
+  open_and_load();
+  say("a", "old");
+  sync();
+  say("a", "new");
+  durability.fail();
+  world.run_for(10s);
+  EXPECT_EQ(look("a")->text(), "old");
   stop();
   open_and_load();
   EXPECT_EQ(look("a")->text(), "new") << "as the next one says";

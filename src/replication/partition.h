@@ -318,6 +318,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   auto producers_at_start(LeaderEpoch current_leader_epoch) {
     return in_strand(strand_, [this, current_leader_epoch] { return producers_at_start_inside(current_leader_epoch); });
   }
+  // co_await partition->may_be_elected(): the other replicas whose election this leader reckons with, so that what it
+  // tells to be committed waits for them. For whoever checks it from outside; empty: it does not lead.
+  auto may_be_elected() {
+    return in_strand(strand_, [this] { return leader_ ? leader_->may_be_elected() : std::vector<BrokerId>(); });
+  }
   // From time to time: who lags leaves the in-sync set.
   void check_followers();
   void proposal_answered(IsrProposal asked, IsrAnswer answer);

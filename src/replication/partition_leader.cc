@@ -59,6 +59,13 @@ bool PartitionLeader::enough_replicas() const {
   return static_cast<int64_t>(in_sync_.size()) >= rules_.min_insync_replicas;
 }
 
+std::vector<BrokerId> PartitionLeader::may_be_elected() const {
+  std::vector<BrokerId> others;
+  std::ranges::copy_if(replicas_, std::back_inserter(others),
+                       [this](BrokerId id) { return id != self_ && in_maximal_set(id); });
+  return others;
+}
+
 std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const {
   std::vector<BrokerId> silent;
   for (const auto& [id, follower] : followers_) {

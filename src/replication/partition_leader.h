@@ -79,7 +79,9 @@ class PartitionLeader {
 
   const std::vector<BrokerId>& in_sync() const { return in_sync_; }
   bool enough_replicas() const;
-  // The other members of the maximal in-sync set that have not fetched this partition since then.
+  // The other members of the maximal in-sync set.
+  std::vector<BrokerId> may_be_elected() const;
+  // Those of them that have not fetched this partition since then.
   std::vector<BrokerId> silent_since(MonotonicTime moment) const;
   // The least end of a follower that has fetched since then and is not at the end of the log; nothing: there is none.
   std::optional<Offset> slowest_since(MonotonicTime moment) const;

@@ -45,7 +45,9 @@ void BrokerWatch::violated(std::string sentence) {
 }
 
 Task<void> BrokerWatch::look() {
+  look_for_settled();
   for (const auto& broker : cluster_.brokers()) {
+    if (const Broker* starting = broker->starting()) co_await look_at_start(starting->partitions().all(), broker->id());
     if (!broker->running()) continue;
     const ControllerView controller = broker->broker().controller();
     if (controller.here) {
@@ -61,6 +63,28 @@ Task<void> BrokerWatch::look() {
   }
 }
 
+// A session that ends later, while the broker still starts, changes nothing: roles stay what they are.
+void BrokerWatch::look_for_settled() {
+  for (const auto& broker : cluster_.brokers()) {
+    if (broker->starting() == nullptr) {
+      settled_starts_.erase(broker->id());
+    } else if (atlas_.is_settled(broker->id())) {
+      settled_starts_.insert(broker->id());
+    }
+  }
+}
+
+Task<void> BrokerWatch::look_at_start(std::vector<std::shared_ptr<Partition>> partitions, BrokerId broker) {
+  for (const auto& partition : partitions) {
+    if (settled_starts_.contains(broker)) co_return;
+    const bool leads = (co_await partition->look(kNoLeaderEpoch)).status.ok();
+    const bool follows = (co_await partition->follower_position()).status.ok();
+    if ((!leads && !follows) || settled_starts_.contains(broker)) continue;
+    violated(fmt::format("{}: broker {} {} before the controller has acted on its return",
+                         partition->identity().to_string(), broker, leads ? "leads" : "follows"));
+  }
+}
+
 void BrokerWatch::look_at_files(SimulatedBroker& broker, size_t partitions) {
   const uint64_t open = broker.node().disk().open_files();
   const uint64_t most = kFilesOfABroker + kFilesOfAPartition * partitions;
@@ -68,13 +92,19 @@ void BrokerWatch::look_at_files(SimulatedBroker& broker, size_t partitions) {
     violated(fmt::format("broker {} has {} open files with {} partitions", broker.id(), open, partitions));
 }
 
+const PartitionState* BrokerWatch::state_of(const PartitionIdentity& identity) const {
+  const TopicMetadata* topic = store_.image().find_topic(identity.topic_id);
+  return topic == nullptr ? nullptr : topic->partition(identity.index);
+}
+
 Task<void> BrokerWatch::look_at(std::shared_ptr<Partition> partition, BrokerId broker) {
   const PartitionIdentity& identity = partition->identity();
-  const TopicMetadata* topic = store_.image().find_topic(identity.topic_id);
-  const PartitionState* state = topic == nullptr ? nullptr : topic->partition(identity.index);
+  const PartitionState* state = state_of(identity);
   const PartitionView view = co_await partition->look(kNoLeaderEpoch);
   if (view.status.ok()) {
     look_at_leader(identity, view, state, broker);
+    co_await look_at_epochs(partition, view.leader_epoch);
+    co_await look_at_electable(partition, broker);
     if (kSwitches.replaced_leaders_are_silent) co_await look_at_decisions(partition, view.leader_epoch, state, broker);
   }
   if (state == nullptr || std::ranges::find(state->isr, broker) == state->isr.end()) co_return;
@@ -97,11 +127,46 @@ void BrokerWatch::look_at_leader(const PartitionIdentity& identity, const Partit
     violated(fmt::format("{}: broker {} leads in epoch {} and was not elected", identity.to_string(), broker,
                          view.leader_epoch));
   }
+  is_final(identity, view.high_watermark);
   if (state == nullptr || state->leader_epoch != view.leader_epoch || !view.high_watermark_known) return;
+  if (view.high_watermark < final_end(identity)) {
+    violated(fmt::format("{}: what is below {} is final, and leader {} of epoch {} knows of what is below {}",
+                         identity.to_string(), final_end(identity), broker, view.leader_epoch, view.high_watermark));
+  }
   const Offset promised = history_.promised_end({identity.topic, identity.index});
   if (view.high_watermark < promised) {
     violated(fmt::format("{}: records below {} are acknowledged, and leader {} of epoch {} knows of those below {}",
                          identity.to_string(), promised, broker, view.leader_epoch, view.high_watermark));
+  }
+}
+
+void BrokerWatch::is_final(const PartitionIdentity& identity, Offset end) {
+  Offset& known = final_ends_[{identity.topic_id, identity.index}];
+  known = std::max(known, end);
+}
+
+Offset BrokerWatch::final_end(const PartitionIdentity& identity) const {
+  const auto known = final_ends_.find({identity.topic_id, identity.index});
+  return known == final_ends_.end() ? Offset(0) : known->second;
+}
+
+// Where the epochs before this one end is what OffsetForLeaderEpoch tells clients, who keep what lies below.
+Task<void> BrokerWatch::look_at_epochs(std::shared_ptr<Partition> partition, LeaderEpoch epoch) {
+  if (epoch <= LeaderEpoch(0)) co_return;
+  const auto told = co_await partition->end_of_epoch(epoch, epoch - 1);
+  if (told && told->epoch != kNoLeaderEpoch) is_final(partition->identity(), told->end_offset);
+}
+
+// Nobody but the leader proposes that a set grows, so it knows of everybody who may be in it.
+Task<void> BrokerWatch::look_at_electable(std::shared_ptr<Partition> partition, BrokerId broker) {
+  const std::vector<BrokerId> reckoned_with = co_await partition->may_be_elected();
+  const PartitionView view = co_await partition->look(kNoLeaderEpoch);
+  const PartitionState* state = state_of(partition->identity());
+  if (!view.status.ok() || state == nullptr || state->leader_epoch != view.leader_epoch) co_return;
+  for (const BrokerId member : state->isr) {
+    if (member == broker || std::ranges::find(reckoned_with, member) != reckoned_with.end()) continue;
+    violated(fmt::format("{}: broker {} is in sync and may be elected, and leader {} of epoch {} does not know",
+                         partition->identity().to_string(), member, broker, view.leader_epoch));
   }
 }
 
@@ -129,9 +194,31 @@ void BrokerWatch::look_at_member(const PartitionIdentity& identity, const Follow
   if (!position.status.ok() && position.status != ErrorCode::not_leader_or_follower) return;
   const Offset promised = history_.promised_end({identity.topic, identity.index});
   const Offset has = position.flush_counts ? position.flushed_end : position.offset;
+  if (has < final_end(identity)) {
+    violated(fmt::format("{}: what is below {} is final, and broker {}, which is in sync, has {} what is below {}",
+                         identity.to_string(), final_end(identity), broker, position.flush_counts ? "synced" : "stored",
+                         has));
+  }
   if (has >= promised) return;
   violated(fmt::format("{}: records below {} are acknowledged, and broker {}, which is in sync, has {} those below {}",
                        identity.to_string(), promised, broker, position.flush_counts ? "synced" : "stored", has));
+}
+
+Task<void> BrokerWatch::look_at_compaction() {
+  for (const auto& broker : cluster_.brokers()) {
+    if (!broker->running()) continue;
+    for (const auto& partition : broker->broker().partitions().all()) {
+      struct Ends {
+        Offset compacted, synced;
+      };
+      const auto ends = co_await partition->with_log([](const LogAccess& access) -> Result<Ends> {
+        return Ends{access.log.compaction_progress().first_dirty, access.log.synced_end()};
+      });
+      if (!ends || ends->compacted <= ends->synced) continue;
+      violated(fmt::format("{} on broker {}: compacted up to {}, and synced up to {}",
+                           partition->identity().to_string(), broker->id(), ends->compacted, ends->synced));
+    }
+  }
 }
 
 // --- Replicas --------------------------------------------------------------------------------------------------------

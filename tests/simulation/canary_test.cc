@@ -14,7 +14,7 @@ namespace {
 
 // From seed 1 on. A change of the simulator or of the brokers makes other runs of the same seeds; where a canary needs
 // many more than before, what found it has become weaker.
-constexpr uint64_t kSeeds = 900;
+constexpr uint64_t kSeeds = 600;
 
 class Canaries : public testing::TestWithParam<CanaryName> {};
 

@@ -15,6 +15,7 @@ Task<void> SimulatedBroker::start() {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     process_ = node_.start();
     auto started = co_await start_once();
+    starting_ = nullptr;
     if (started) {
       broker_ = std::move(*started);
       co_return;
@@ -29,7 +30,9 @@ Task<void> SimulatedBroker::start() {
 
 Task<Result<std::unique_ptr<Broker>>> SimulatedBroker::start_once() {
   if (coordination_ == nullptr) return Broker::start(process_->seams(), config_);
-  return Broker::start(process_->seams(), config_, [this, seams = process_->seams()] { return connect(seams); });
+  return Broker::start(
+      process_->seams(), config_, [this, seams = process_->seams()] { return connect(seams); }, {},
+      [this](const Broker& broker) { starting_ = &broker; });
 }
 
 Task<Result<std::unique_ptr<CoordinationStore>>> SimulatedBroker::connect(Seams seams) {

@@ -30,6 +30,9 @@ class SimulatedBroker {
   Broker& broker() { return *broker_; }
   MetricsRegistry& metrics() { return broker_->metrics(); }
 
+  // The one that is on its way to run; null: there is none.
+  const Broker* starting() const { return starting_; }
+
   // Tries until it works; faults of the disk may make that take a while.
   Task<void> start();
   Task<Status> stop_cleanly();
@@ -59,6 +62,7 @@ class SimulatedBroker {
   SimulatedCoordination* const coordination_;
   std::unique_ptr<SimulatedProcess> process_;
   std::unique_ptr<Broker> broker_;
+  const Broker* starting_ = nullptr;
   std::vector<Remains> remains_;
   TaskGroup burials_;
 };

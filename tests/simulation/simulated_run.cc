@@ -93,6 +93,7 @@ class Run {
   Task<void> watch() {
     while (!stopping_) {
       if (!cluster_.is_alone()) co_await brokers_.look();
+      if (plan_.cleanup == Cleanup::compact) co_await brokers_.look_at_compaction();
       co_await coordinators_.look();
       co_await sleep(kLooks);
     }
