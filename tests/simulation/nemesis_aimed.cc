@@ -283,13 +283,15 @@ Task<void> Nemesis::late_fetch() {
   };
   tasks.spawn(fetch());
   co_await sleep(20ms);
+  // What it has got until its end it has after its start, and that says nothing of the leader.
+  const Offset kept = follower.running() ? (co_await partition->follower_position()).offset : had.offset;
   co_await end(follower, parts_.plan.faults.kills ? End::kill : End::power_cut);
   if (!follower.running()) co_await start_at_once(follower);
   while (!answered && !later_heard && follower.running()) {
     const auto hosted = follower.broker().partitions().find(state.topic_id, state.index).partition;
     const FollowerPosition has = hosted ? co_await hosted->follower_position() : FollowerPosition();
     // It has got something from this leader.
-    later_heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > had.offset;
+    later_heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > kept;
     co_await sleep(20ms);
   }
   co_await tasks.join();
