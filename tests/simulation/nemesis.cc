@@ -63,17 +63,17 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.kills && faults.slow_links, &Nemesis::ended_while_joining);
   const bool ends = faults.kills || (faults.power_cuts && parts_.plan.synced_acks);
   add(ends && faults.slow_links, &Nemesis::restarted_before_a_member_fetches);
-  add(ends && faults.cut_links, &Nemesis::there_and_back);
   add(ends && faults.cut_connections, &Nemesis::late_fetch);
   add(faults.lost_answers, &Nemesis::late_proposal);
   add(faults.lost_folders, &Nemesis::lost_folder);
   add(faults.old_snapshots, &Nemesis::old_snapshot);
   add(faults.bit_flips, &Nemesis::bit_flip);
-  // Twice as often as others: what they aim at lasts for milliseconds.
+  // Twice as often as others: what they aim at lasts for milliseconds, or needs much to come together.
   const bool copies = (faults.kills || faults.power_cuts) && parts_.plan.copy_stages > 0;
   for (int i = 0; i < 2; ++i) {
     add(copies, &Nemesis::ended_while_committing);
     add(faults.lost_answers, &Nemesis::lost_answer);
+    add(ends && faults.cut_links, &Nemesis::there_and_back);
   }
   add(faults.cut_links, &Nemesis::cut_links);
   add(faults.slow_links, &Nemesis::slow_links);

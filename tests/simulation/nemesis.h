@@ -130,7 +130,7 @@ class Nemesis {
   Task<bool> let_rejoin(SimulatedBroker& follower);
   // A replica of a partition of the workload that follows another broker than the controller; null: there is none.
   const PartitionState* led_elsewhere(BrokerId follower) const;
-  const PartitionState* led_by_preferred(BrokerId leader) const;
+  const PartitionState* led_by_preferred() const;
   const PartitionState* now(const PartitionState& state) const;
   Task<void> elect_preferred_leaders();
   void block_both_ways(BrokerId one, BrokerId other);

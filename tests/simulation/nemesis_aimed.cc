@@ -283,13 +283,15 @@ Task<void> Nemesis::late_fetch() {
   };
   tasks.spawn(fetch());
   co_await sleep(20ms);
+  // What it has got until its end it has after its start, and that says nothing of the leader.
+  const Offset kept = follower.running() ? (co_await partition->follower_position()).offset : had.offset;
   co_await end(follower, parts_.plan.faults.kills ? End::kill : End::power_cut);
   if (!follower.running()) co_await start_at_once(follower);
   while (!answered && !later_heard && follower.running()) {
     const auto hosted = follower.broker().partitions().find(state.topic_id, state.index).partition;
     const FollowerPosition has = hosted ? co_await hosted->follower_position() : FollowerPosition();
     // It has got something from this leader.
-    later_heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > had.offset;
+    later_heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > kept;
     co_await sleep(20ms);
   }
   co_await tasks.join();
@@ -299,13 +301,12 @@ Task<void> Nemesis::late_fetch() {
 // Leadership goes to the preferred replica and back, each time before the in-sync set has what was written last: the
 // first leader has records of its epoch that nobody else has, and a follower has those of the leader in between.
 Task<void> Nemesis::there_and_back() {
-  if (!alone_) co_return;
-  const auto held = hold_a_broker();
-  if (!held) co_return;
-  SimulatedBroker& preferred = **held;
-  const PartitionState* found = led_by_preferred(preferred.id());
+  const PartitionState* found = alone_ ? led_by_preferred() : nullptr;
   if (found == nullptr) co_return;
   const PartitionState first = *found;
+  const auto held = hold(first.leader);
+  if (!held) co_return;
+  SimulatedBroker& preferred = **held;
   if (!co_await let_rejoin(preferred)) co_return;
   const BrokerId second = first.replicas[1];
   const auto is_ready = [&] { return now(first)->leader == second && now(first)->isr.size() == first.replicas.size(); };
@@ -331,15 +332,16 @@ Task<void> Nemesis::there_and_back() {
 }
 
 // Of three replicas or more, with another one than the controller to take its place.
-const PartitionState* Nemesis::led_by_preferred(BrokerId leader) const {
+const PartitionState* Nemesis::led_by_preferred() const {
+  std::vector<const PartitionState*> found;
   for (const TopicMetadataPtr& topic : parts_.store.image().topics()) {
     if (!topic->name.starts_with("topic-")) continue;
     for (const PartitionStatePtr& state : topic->partitions) {
-      const bool fits = state->leader == leader && state->replicas.size() > 2 && state->replicas.front() == leader;
-      if (fits && controller() != leader && controller() != state->replicas[1]) return state.get();
+      const bool fits = state->replicas.size() > 2 && state->replicas.front() == state->leader;
+      if (fits && controller() != state->leader && controller() != state->replicas[1]) found.push_back(state.get());
     }
   }
-  return nullptr;
+  return found.empty() ? nullptr : found[parts_.world.random().below(found.size())];
 }
 
 Task<void> Nemesis::elect_preferred_leaders() {
