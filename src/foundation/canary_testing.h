@@ -59,6 +59,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::stale_partition_epoch, "stale_partition_epoch"},
     CanaryName{Canary::version_1_guard_kept, "version_1_guard_kept", CanaryFinder::unit_test},
     CanaryName{Canary::lso_off_by_one, "lso_off_by_one"},
+    CanaryName{Canary::reopened_unreported, "reopened_unreported", CanaryFinder::unit_test},
 };
 
 // For as long as it lives.
