@@ -129,6 +129,16 @@ Result<std::vector<BrokerListener>> advertised_listeners(const BrokerConfig& con
 
 // The object graph, in the order of construction; destroyed in reverse.
 struct Broker::Parts {
+  // The controller has to know, and a log that went offline because something ran out is opened again later.
+  struct OfflineNews final : OfflineLogObserver {
+    explicit OfflineNews(Parts& p) : parts(p) {}
+    void offline_logs_changed() override {
+      parts.cluster->offline_logs().offline_logs_changed();
+      if (parts.keeper->wants_another_try()) parts.retry.set_wanted(true);
+    }
+    Parts& parts;
+  };
+
   Parts(Seams s, BrokerConfig c, OpenStore o)
       : seams(s),
         config(std::move(c)),
@@ -193,6 +203,7 @@ struct Broker::Parts {
   CancelSource stop_source;                 // ends waits for the coordination service and the controller
   std::atomic<bool> store_replaced{false};  // by one that was opened later
   RetryTimer retry{seams, [this] { return metadata.follow_again(); }};
+  OfflineNews offline_news{*this};
   std::mutex background_mutex;
   bool stopping = false;  // nothing new begins in the background
   TaskGroup background;
@@ -314,7 +325,7 @@ Task<Status> Broker::Parts::open_storage() {
                                 .accounting = &producer_accounting};
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
                                              std::move(directories), producers, cluster->isr_proposals(), contact,
-                                             cluster->offline_logs());
+                                             offline_news);
   co_return co_await keeper->recover_folders();
 }
 
@@ -422,6 +433,7 @@ Task<void> Broker::Parts::tell_coordinators() {
 
 Task<void> Broker::Parts::follow_metadata(MetadataImagePtr image) {
   std::vector<Uuid> deleted = co_await keeper->follow(std::move(image));
+  cluster->look_again_at(keeper->take_reopened());
   retry.set_wanted(keeper->wants_another_try());
   // Of partitions that were opened, fetchers and coordinators do not know yet.
   cluster->follow();

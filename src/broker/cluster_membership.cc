@@ -64,6 +64,11 @@ Task<Status> ClusterMembership::join(CancelToken cancelled) {
       controller->id, controller->address.to_string());
 }
 
+void ClusterMembership::look_again_at(const std::set<Uuid>& topics) {
+  const std::scoped_lock lock(mutex_);
+  followed_.look_again_at(topics);
+}
+
 void ClusterMembership::follow() {
   {
     const std::scoped_lock lock(mutex_);

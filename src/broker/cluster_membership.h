@@ -51,6 +51,8 @@ class ClusterMembership {
   bool may_take_roles(const MetadataImage& image) const;
   // Follows where others lead, as the newest roles say. After the partitions have them, and after some were opened.
   void follow();
+  // Before follow(): FollowedPartitions.
+  void look_again_at(const std::set<Uuid>& topics);
 
   // Once, when the controller of this process was started: returns when the partitions have their roles.
   Task<Status> join(CancelToken cancelled);

@@ -5,6 +5,12 @@
 
 namespace naru {
 
+void FollowedPartitions::look_again_at(const std::set<Uuid>& topics) {
+  for (const Uuid& id : topics) {
+    if (image_->find_topic(id) != nullptr) unserved_.insert(id);
+  }
+}
+
 FollowChanges FollowedPartitions::update(MetadataImagePtr image) {
   FollowChanges changes;
   for (const TopicMetadataPtr& topic : to_be_looked_at(*image)) look(*image, *topic, changes);

@@ -20,6 +20,9 @@ class FollowedPartitions {
   using FindPartition = std::function<std::shared_ptr<Partition>(const Uuid& topic_id, PartitionIndex index)>;
   FollowedPartitions(BrokerId self, FindPartition find) : self_(self), find_(std::move(find)) {}
 
+  // Partitions of these topics are other objects than before, though the image says nothing new of them.
+  void look_again_at(const std::set<Uuid>& topics);
+
   // What is different from the image before.
   FollowChanges update(MetadataImagePtr image);
 
@@ -34,7 +37,7 @@ class FollowedPartitions {
   const FindPartition find_;
   MetadataImagePtr image_ = std::make_shared<const MetadataImage>();
   std::map<PartitionKey, FollowedPartition> followed_;
-  std::set<Uuid> unserved_;  // topics with partitions that belong here and could not be opened so far
+  std::set<Uuid> unserved_;  // topics with partitions that belong here and could not be opened so far, or just were
 };
 
 }  // namespace naru

@@ -101,6 +101,7 @@ Task<std::vector<Uuid>> PartitionKeeper::follow(MetadataImagePtr image) {
     }
   }
   co_await give_up_lost();
+  co_await close_to_reopen();
   const std::set<Uuid> opened = co_await open_missing(to_be_followed(*image));
   {
     const auto turn = co_await role_turns_.enter_always();
@@ -154,7 +155,7 @@ void PartitionKeeper::assign(const TopicMetadata& topic) {
 }
 
 bool PartitionKeeper::wants_another_try() const {
-  if (lost_for_want_of_space_) return true;
+  if (lost_for_want_of_space_ || any_to_reopen_) return true;
   {
     const std::scoped_lock lock(unopened_mutex_);
     if (!unopened_.empty()) return true;
@@ -284,14 +285,14 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
                                    .isr_proposals = &isr_proposals_,
                                    .replica_lag_time_max = config_.replication.lag_time_max,
                                    .contact = &contact_,
-                                   .offline_logs = &offline_logs_};
+                                   .offline_logs = this};
   auto partition =
       std::make_shared<Partition>(opening.identity, std::move(log), config_.node_id, *opening.config, services);
   hosted_.add(opening.identity,
               {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
-  if (retried_.contains({opening.identity.topic_id, opening.identity.index})) {
-    log_info("partition", "{} is served again", opening.identity.to_string());
-  }
+  const PartitionKey key(opening.identity.topic_id, opening.identity.index);
+  if (retried_.contains(key)) log_info("partition", "{} is served again", opening.identity.to_string());
+  let_go_of_closed(key, *location.journal);
 }
 
 void PartitionKeeper::report_offline(Opening& opening, const Status& problem, bool unmade) {
@@ -337,7 +338,9 @@ Task<void> PartitionKeeper::close_and_rename(const DeletedTopic& topic, size_t n
     recovered_.erase({topic.id, index});
     lost_.erase({topic.id, index});
   }
-  if (!folders_.find(topic.id, index)) co_return;
+  const auto location = folders_.find(topic.id, index);
+  if (!location) co_return;
+  let_go_of_closed({topic.id, index}, *location->journal);
   problem = co_await on_worker(seams_.scheduler,
                                [this, &topic, index] { return folders_.rename_for_deletion(topic, index); });
 }
@@ -385,8 +388,14 @@ Task<void> PartitionKeeper::close_in_order(Partition& partition, std::atomic<boo
   log_error("partition", "{} was not closed in order: {}", partition.identity().to_string(), status.to_string());
 }
 
-// A log that was never opened, because it refused or belongs to no topic, is as it was when the broker started.
+// A log that was never opened, because it refused or belongs to no topic, is as it was when the broker started. One
+// that was to be opened again is not.
 bool PartitionKeeper::every_log_is_closed(const LogDirectory& directory) const {
+  const auto folders = folders_.all();
+  const bool any_closed = std::ranges::any_of(folders, [&](const auto& folder) {
+    return folder.second.directory == &directory && was_closed_to_reopen(folder.first);
+  });
+  if (any_closed) return false;
   if (directory.was_clean_shutdown() || is_planted(Canary::clean_mark_unopened)) return true;
   if (!listed_) return false;  // there may be logs of which nothing is known
   const bool journal_is_needed = std::ranges::any_of(folders_.missing(), [&](const auto& folder) {
@@ -394,7 +403,6 @@ bool PartitionKeeper::every_log_is_closed(const LogDirectory& directory) const {
     return path.starts_with(directory.path() + "/") && !journals_.unreplayed({key.first, key.second}).empty();
   });
   if (journal_is_needed) return false;
-  const auto folders = folders_.all();
   return std::ranges::all_of(folders, [&](const auto& folder) {
     const auto& [key, location] = folder;
     return location.directory != &directory || location.renamed || hosted_.find(key.first, key.second);

@@ -30,7 +30,7 @@ namespace naru {
 
 // One call at a time, on any thread, but for take_roles() beside follow(): the publisher of the metadata sees to that,
 // and close() comes after the last.
-class PartitionKeeper {
+class PartitionKeeper final : private OfflineLogObserver {
  public:
   PartitionKeeper(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, MetricsRegistry& metrics,
                   OpenFiles& open_files, UnsyncedLogs& unsynced_logs, HostedPartitions& hosted,
@@ -72,9 +72,11 @@ class PartitionKeeper {
   void start_noting() { noting_.spawn(note_durable_ends_for_ever()); }
 
   // Whether something may be possible later that was not in the last follow(): partitions that were new and could not
-  // be made, or whose logs could not be opened for want of space or descriptors. The next follow() tries them again,
-  // with the same image, too. Any thread.
+  // be made, whose logs could not be opened for want of space or descriptors, or went offline for it since. The next
+  // follow() tries them again, with the same image, too. Any thread, also inside a partition's strand.
   bool wants_another_try() const;
+  // Topics with partitions that are other objects since the last call: their logs were opened again.
+  std::set<Uuid> take_reopened();
 
   // Why the folders of a deleted topic are still there; ok when they are gone. Any thread.
   Status deletion_problem(const Uuid& topic_id) const;
@@ -104,6 +106,16 @@ class PartitionKeeper {
   bool is_settled(const Uuid& topic_id, PartitionIndex index) const;
   Task<void> recover_log(const PartitionKey& key, const PartitionFolders::Location& location);
   std::optional<OpenResult> take_recovered(const PartitionKey& key);
+
+  // Logs that went offline for want of something, and are opened again: partition_keeper_reopening.cc.
+  void offline_logs_changed() override;
+  Task<void> close_to_reopen();
+  Task<bool> may_reopen(const Partition& partition);
+  Task<void> close_one_to_reopen(HostedPartition hosted);
+  bool was_closed_to_reopen(const PartitionKey& key) const;
+  // It was opened again, or is deleted.
+  void let_go_of_closed(const PartitionKey& key, CommitJournal& journal);
+
   // Of those that are lost here: other replicas are in sync, and this one is not, so that it may catch up from nothing.
   Task<std::vector<PartitionKey>> safe_elsewhere();
   Task<void> give_up_lost();
@@ -144,12 +156,16 @@ class PartitionKeeper {
   OfflineLogObserver& offline_logs_;
 
   PartitionFolders folders_{directories_, journals_};
-  mutable std::mutex unopened_mutex_;           // guards the next four
+  mutable std::mutex unopened_mutex_;           // guards the next six
   std::map<PartitionKey, ErrorCode> unopened_;  // by the last follow(), which the next one tries again
   std::map<PartitionKey, ErrorCode> retried_;   // of those, by the follow() that runs now
   // Offline because the folder is missing, or because the log ends too early, which is then where it ends.
   std::map<PartitionKey, std::optional<DurableEnd>> lost_;
-  std::map<PartitionKey, OpenResult> recovered_;     // until the first follow() has been there
+  std::map<PartitionKey, OpenResult> recovered_;  // until the first follow() has been there
+  // The former partitions of logs that are about to be opened again: a commit journal may hold what is theirs.
+  std::map<PartitionKey, std::shared_ptr<Partition>> closed_;
+  std::set<Uuid> reopened_;                          // for take_reopened()
+  std::atomic<bool> any_to_reopen_{false};           // some may have gone offline for want of something
   std::atomic<bool> any_offline_{false};             // some could not be opened, now or earlier
   std::atomic<bool> lost_for_want_of_space_{false};  // some could begin anew, but for a full disk
   mutable std::mutex problems_mutex_;

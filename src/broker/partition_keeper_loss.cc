@@ -86,7 +86,8 @@ PartitionKeeper::OpenResult PartitionKeeper::open_here(const PartitionIdentity& 
   NARU_TRY_ASSIGN(const bool may_not_be_shorter,
                   seams_.files.exists(fmt::format("{}/{}", location.path, kCheckpointFileName)));
   OpenOptions options{.topic_id = identity.topic_id,
-                      .clean_shutdown = location.directory->was_clean_shutdown(),
+                      .clean_shutdown = location.directory->was_clean_shutdown() &&
+                                        !was_closed_to_reopen({identity.topic_id, identity.index}),
                       .now = seams_.clock.wall_now_ms(),
                       .journaled = journaled,
                       .producers = producers_};

@@ -9,6 +9,7 @@
 #include "cluster_control/create_topics.h"
 #include "cluster_control/metadata_bench.h"
 #include "coordination_store/simulated/run_in_world.h"
+#include "foundation/canary_testing.h"
 #include "platform/simulated/simulated_world.h"
 #include "record_format/batch_builder.h"
 
@@ -59,18 +60,32 @@ class Life {
     world_.run_task(look(*partition(index).partition, end));
     return end;
   }
-  void append(int index) {
+  void append(int index, Acks acks = Acks::all_in_sync) {
     BatchBuilder builder;
     builder.add(1000, std::nullopt, "value");
     SharedBytes batch(builder.build().value());
     auto validated = validate_produced_batch(batch.view(), {}, 1000);
     const auto group = std::make_shared<AppendGroup>(1);
-    partition(index).partition->append({std::move(batch), std::move(*validated), Acks::all_in_sync}, group, 0);
+    partition(index).partition->append({std::move(batch), std::move(*validated), acks}, group, 0);
     EXPECT_TRUE(world_.run_until([&group] { return group->finished(); }, 10s));
     EXPECT_TRUE(group->result(0).status.ok()) << group->result(0).status.to_string();
   }
 
+  // There is no room for what the truncation writes first.
+  void truncate_on_full_disk(int index, SimulatedFileSystem& disk) {
+    disk.fail_nth(FileOperation::write, 1, fmt::format("orders-{}/checkpoint", index), ErrorCode::disk_full);
+    world_.run_task(truncate(*partition(index).partition));
+    EXPECT_TRUE(partition(index).partition->offline()) << "the fault was not met";
+  }
+
  private:
+  static Task<void> truncate(Partition& partition) {
+    const auto truncated = co_await partition.with_log([](const LogAccess& access) -> Result<Unit> {
+      NARU_TRY(access.log.truncate_to(access.log.end_offset() - 1));
+      return Unit{};
+    });
+    EXPECT_FALSE(truncated.has_value());
+  }
   static Task<void> look(Partition& partition, int64_t& end) {
     const auto found = co_await partition.with_log(
         [](const LogAccess& access) -> Result<int64_t> { return access.log.end_offset().value(); });
@@ -238,6 +253,107 @@ TEST_F(PartitionKeeperTest, KeepsALogOfflineThatEndsBeforeWhatWasNoted) {
   EXPECT_NE(life->partition(0).offline_reason.message().find("was durable up to offset 3"), std::string::npos)
       << life->partition(0).offline_reason.to_string();
   EXPECT_TRUE(life->partition(1));
+  EXPECT_TRUE(life->close().ok());
+}
+
+TEST_F(PartitionKeeperTest, OpensALogAgainThatWentOfflineBecauseTheDiskWasFull) {
+  auto life = live();
+  life->start(image());
+  for (int i = 0; i < 3; ++i) life->append(0);
+  life->truncate_on_full_disk(0, node_.disk());
+  EXPECT_TRUE(life->keeper().wants_another_try());
+  life->follow(image());
+  EXPECT_FALSE(life->keeper().wants_another_try());
+  EXPECT_EQ(life->keeper().take_reopened().size(), 1u);
+  ASSERT_TRUE(life->partition(0));
+  EXPECT_TRUE(life->leads(0));
+  EXPECT_EQ(life->end_of(0), 3);
+  life->append(0);
+  die(life);
+  life = live();
+  life->start(image());
+  EXPECT_EQ(life->end_of(0), 4) << "what was acknowledged, before and after";
+  EXPECT_TRUE(life->close().ok());
+}
+
+TEST_F(PartitionKeeperTest, TriesALogAgainUntilThereIsRoomAndLeavesNoMarkOfACleanShutdownMeanwhile) {
+  auto life = live();
+  life->start(image());
+  EXPECT_TRUE(life->close().ok());
+  life.reset();
+  life = live();
+  EXPECT_TRUE(life->was_clean());
+  life->start(image());
+  for (int i = 0; i < 3; ++i) life->append(0);
+  life->truncate_on_full_disk(0, node_.disk());
+  for (int i = 0; i < 2; ++i) {
+    node_.disk().fail_nth(FileOperation::open, 1, "orders-0", ErrorCode::too_many_open_files);
+    life->follow(image());
+    EXPECT_FALSE(life->partition(0));
+    EXPECT_TRUE(life->keeper().wants_another_try());
+  }
+  EXPECT_TRUE(life->close().ok());
+  life.reset();
+  life = live();
+  EXPECT_FALSE(life->was_clean()) << "that log was written to, and not closed in order";
+  life->start(image());
+  EXPECT_EQ(life->end_of(0), 3);
+  EXPECT_TRUE(life->close().ok());
+}
+
+TEST_F(PartitionKeeperTest, LeavesALogOfflineWhoseFilesCannotBeSynced) {
+  auto life = live();
+  life->start(image());
+  life->append(0);
+  life->truncate_on_full_disk(0, node_.disk());
+  node_.disk().fail_nth(FileOperation::sync_directory, 1, "orders-0", ErrorCode::disk_full);
+  life->follow(image());
+  EXPECT_TRUE(life->partition(0) && life->partition(0).partition->offline());
+  EXPECT_FALSE(life->keeper().wants_another_try()) << "nobody knows what is on the disk";
+  EXPECT_FALSE(life->close().ok());
+}
+
+// A leader that began anew in its epoch would not know what it has proposed.
+class ReplicatedKeeperTest : public PartitionKeeperTest {
+ protected:
+  ReplicatedKeeperTest() {
+    CreateTopicsPlanner planner({{{.name = "orders", .assignments = {{0, {BrokerId(0), BrokerId(1)}}}}}, false},
+                                config_, 0);
+    pair_.run(planner);
+  }
+  MetadataImagePtr image() { return *pair_.rebuild(); }
+  // Whether it is served again although the controller does not know that it was offline.
+  bool reopens_unreported(Life& life) {
+    life.start(image());
+    for (int i = 0; i < 3; ++i) life.append(0, Acks::leader);
+    life.truncate_on_full_disk(0, node_.disk());
+    life.follow(image());
+    return life.partition(0) && !life.partition(0).partition->offline();
+  }
+
+  MetadataBench pair_{2};
+};
+
+TEST_F(ReplicatedKeeperTest, OpensALogAgainAfterTheControllerHasHeardThatItWasOffline) {
+  auto life = live();
+  EXPECT_FALSE(reopens_unreported(*life));
+  EXPECT_TRUE(life->keeper().wants_another_try());
+  pair_.tell_offline(BrokerId(0), {{image()->find_topic("orders")->id, PartitionIndex(0)}});
+  pair_.settle();
+  EXPECT_EQ(image()->find_topic("orders")->partition(PartitionIndex(0))->leader, BrokerId(1));
+  life->take_roles(image(), true);
+  life->follow(image());
+  ASSERT_TRUE(life->partition(0));
+  EXPECT_FALSE(life->partition(0).partition->offline());
+  EXPECT_FALSE(life->leads(0));
+  EXPECT_EQ(life->end_of(0), 3);
+  EXPECT_TRUE(life->close().ok());
+}
+
+TEST_F(ReplicatedKeeperTest, NoticesOneThatIsOpenedAgainUnreported) {
+  const PlantedCanary planted(Canary::reopened_unreported);
+  auto life = live();
+  EXPECT_TRUE(reopens_unreported(*life));
   EXPECT_TRUE(life->close().ok());
 }
 

@@ -59,6 +59,7 @@ enum class Canary : uint8_t {
   silent_committed_isr,        // a leader without contact ignores proposed members when it asks who may lead instead
   late_follower_continues,     // a follower goes on behind delete markers that its leader has dropped
   horizon_not_stored,          // delete markers are dropped before it is durable that they are missing
+  reopened_unreported,         // a leader's log is opened again before the controller has heard that it was offline
 };
 
 namespace canary_detail {

@@ -67,6 +67,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::older_copy_counts, "older_copy_counts", CanaryFinder::unit_test},
     CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
+    CanaryName{Canary::reopened_unreported, "reopened_unreported", CanaryFinder::unit_test},
 };
 
 // For as long as it lives.

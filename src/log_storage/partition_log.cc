@@ -192,11 +192,31 @@ Status PartitionLog::after_failed_write(Status status) {
   return offline() ? check_writable() : status;
 }
 
+// A reason that is final replaces one that passes.
 void PartitionLog::go_offline(const Status& reason) {
-  if (offline()) return;
+  if (offline() && (!may_be_reopened() || is_temporary(reason))) return;
   offline_reason_ = reason;
-  release_unsynced_files();
-  log_error("log_storage", "{} is offline until restart: {}", folder_, reason.to_string());
+  if (!may_be_reopened()) release_unsynced_files();
+  log_error("log_storage", "{} is offline until {}: {}", folder_,
+            may_be_reopened() ? "it can be opened again" : "the broker is restarted", reason.to_string());
+}
+
+bool PartitionLog::may_be_reopened() const {
+  return is_temporary(offline_reason_);
+}
+
+// Through the Files that wrote: only these hear of what was lost before. From then on the log's own files hold all that
+// was promised, so that recovery needs no commit journal.
+Status PartitionLog::sync_before_reopening() {
+  NARU_ASSERT(may_be_reopened() && !sync_running_, "{} is about to be opened twice", folder_);
+  const auto sync_all = [this]() -> Status {
+    for (const auto& file : unsynced_.files) NARU_TRY(final_if_sync_failed(file->sync_data()));
+    if (const auto file = active().unsynced_file()) NARU_TRY(final_if_sync_failed(file->sync_data()));
+    return final_if_sync_failed(file_system_.sync_directory(folder_));
+  };
+  const Status synced = sync_all();
+  if (!synced.ok()) go_offline(synced);
+  return synced;
 }
 
 // When there will be no sync any more.
@@ -289,10 +309,10 @@ Status PartitionLog::sync_journaled_part() {
   const Offset from = std::max(synced_end(), segments_.front()->base_offset());
   for (size_t i = segment_index(from); i < segments_.size(); ++i) {
     NARU_TRY_ASSIGN(const auto file, segments_[i]->file());
-    NARU_TRY(file->sync_data());
+    NARU_TRY(final_if_sync_failed(file->sync_data()));
   }
   // Sealed ones once more, through the Files that wrote them: only these hear of what was lost before.
-  for (const auto& file : unsynced_.files) NARU_TRY(file->sync_data());
+  for (const auto& file : unsynced_.files) NARU_TRY(final_if_sync_failed(file->sync_data()));
   NARU_TRY(file_system_.sync_directory(folder_));
   durable_.synced(end_offset());
   return Status();

@@ -8,8 +8,10 @@
 // recovery: damage below it is never cut away but refused. A commit journal may make single batches durable before the
 // log's own files are synced: journaled() moves durable_end() alone, and open() puts what the files lost back in place.
 //
-// Errors: disk_full and too_many_open_files leave the log as it was before the call, and usable. Any other failed write
-// and every failed sync is final: the log is offline, answers writes with log_offline, and goes on being readable.
+// Errors: disk_full and too_many_open_files leave the log as it was before the call, and usable; but if they come in
+// the middle of truncate_to(), restart_at() or a swap of compacted segments, it is offline until it is opened again.
+// Any other failed write and every failed sync is final: the log is offline until the broker is restarted. A log that
+// is offline answers writes with log_offline, and goes on being readable.
 #pragma once
 
 #include <cstdint>
@@ -168,11 +170,12 @@ class PartitionLog {
   EpochEnd end_offset_for_epoch(LeaderEpoch epoch) const { return epochs_.end_offset_for(epoch, end_offset()); }
 
   // Removes everything at and behind `end`; a batch that reaches beyond it goes as a whole. Blocks on syncs. A crash
-  // in between leaves the log truncated, not truncated, or truncated at some later batch. A failure is final.
+  // in between leaves the log truncated, not truncated, or truncated at some later batch. A failure takes it offline.
   Status truncate_to(Offset end);
   // Removes everything; the log is empty and begins at `start`, which may lie anywhere. For a follower whose leader has
   // nothing of it any more. Blocks on syncs. A crash in between leaves the log as it was, or empty at `start`, or with
-  // its former records at and behind `start`. request_timed_out while it is being compacted. A failure is final.
+  // its former records at and behind `start`. request_timed_out while it is being compacted. A failure takes it
+  // offline.
   Status restart_at(Offset start, WallTimeMs now);
   // The same, and `producers` is what was known of producers there. Stored durably before anything can be appended: a
   // crash in between leaves an empty log whose producers_missing(), and so does a full disk.
@@ -253,6 +256,10 @@ class PartitionLog {
 
   bool offline() const { return !offline_reason_.ok(); }
   const Status& offline_reason() const { return offline_reason_; }
+  // It is offline because something ran out: once there is some again, open() brings it back. Before that,
+  // sync_before_reopening() and abandon(). Blocks; if it fails, that is final. Not while a sync is running.
+  bool may_be_reopened() const;
+  Status sync_before_reopening();
 
   void set_config(const LogConfig& config) { config_ = config; }
   uint64_t size_bytes() const;

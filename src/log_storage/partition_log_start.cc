@@ -25,7 +25,7 @@ Result<NotedStart> PartitionLog::note_start(Offset start) {
 
 Status PartitionLog::start_synced(const NotedStart& noted, const Status& synced) {
   checkpoint_->release_writes();
-  if (!synced.ok()) go_offline(synced);
+  if (!synced.ok()) go_offline(final_if_sync_failed(synced));
   NARU_TRY(check_writable());
   checkpoint_->synced(noted.sequence);
   return Status();

@@ -7,6 +7,7 @@
 #include "foundation/assert.h"
 #include "foundation/crc32c.h"
 #include "log_storage/partition_folder.h"
+#include "log_storage/sync_work.h"
 
 namespace naru {
 namespace {
@@ -268,7 +269,7 @@ Result<BatchWalk> Segment::walk_to_timestamp(WallTimeMs timestamp) {
 Status Segment::truncate_to(const SegmentEnd& end, uint32_t index_interval_bytes) {
   NARU_TRY_ASSIGN(const auto opened, file());
   NARU_TRY(opened->truncate(end.position));
-  NARU_TRY(opened->sync_data());
+  NARU_TRY(final_if_sync_failed(opened->sync_data()));
   unsynced_file_ = nullptr;
   Status status =
       offset_index_.truncate([&](const OffsetIndexEntry& e) { return absolute(e.relative_offset) < end.offset; });

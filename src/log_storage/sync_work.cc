@@ -5,15 +5,11 @@
 #include "log_storage/partition_folder.h"
 
 namespace naru {
-namespace {
 
-// After a failed sync nobody knows what is on the disk, whatever the reason was.
-Status final_if_failed(Status status) {
-  if (status.ok()) return status;
-  return error(ErrorCode::io_error, "sync failed: {}", status.to_string());
+Status final_if_sync_failed(Status synced) {
+  if (synced.ok()) return synced;
+  return error(ErrorCode::io_error, "sync failed: {}", synced.to_string());
 }
-
-}  // namespace
 
 void UnsyncedParts::take_back(UnsyncedParts older) {
   older.files.insert(older.files.end(), files.begin(), files.end());
@@ -29,10 +25,10 @@ Status SyncWork::perform() {
   if (parts_.epochs) {
     NARU_TRY(replace_file(*file_system_, folder_, std::string(kEpochFileName), as_bytes(epochs_text_)));
   }
-  for (const auto& file : parts_.files) NARU_TRY(final_if_failed(file->sync_data()));
-  if (checkpoint_) NARU_TRY(final_if_failed(checkpoint_->sync_data()));
-  if (active_) NARU_TRY(final_if_failed(active_->sync_data()));
-  if (parts_.names) NARU_TRY(final_if_failed(file_system_->sync_directory(folder_)));
+  for (const auto& file : parts_.files) NARU_TRY(final_if_sync_failed(file->sync_data()));
+  if (checkpoint_) NARU_TRY(final_if_sync_failed(checkpoint_->sync_data()));
+  if (active_) NARU_TRY(final_if_sync_failed(active_->sync_data()));
+  if (parts_.names) NARU_TRY(final_if_sync_failed(file_system_->sync_directory(folder_)));
   if (snapshot_) snapshot_->write_aside();  // losing it does no harm
   return Status();
 }

@@ -14,6 +14,9 @@
 
 namespace naru {
 
+// After a failed sync nobody knows what is on the disk, whatever the reason was: it is no shortage that passes.
+Status final_if_sync_failed(Status synced);
+
 // Besides the active segment. Whatever a failed attempt did not sync goes back to the log.
 struct UnsyncedParts {
   std::vector<std::shared_ptr<File>> files;  // sealed segments with their indexes

@@ -229,8 +229,14 @@ void Partition::on_sync_failed(const Status& reason) {
 }
 
 void Partition::go_offline(const Status& cause) {
-  log_error("partition", "{} goes offline until the broker is restarted: {}", identity_.to_string(), cause.to_string());
-  offline_.store(true, std::memory_order_relaxed);
+  const bool passes = log_->may_be_reopened();
+  const bool passed_before = may_be_reopened_.exchange(passes, std::memory_order_relaxed);
+  if (!offline_.exchange(true, std::memory_order_relaxed) || passed_before != passes) {
+    log_error("partition", "{} goes offline until {}: {}", identity_.to_string(),
+              passes ? "there is room and a file descriptor for it, and is tried again every few seconds"
+                     : "the broker is restarted",
+              cause.to_string());
+  }
   const Status reason(ErrorCode::log_offline, cause.message());
   stop_serving(reason);
   fail_waiters(reason);
@@ -452,7 +458,7 @@ Task<Status> Partition::close(Status reason, LogFate fate) {
     begin_closing();
     all_synced_ = synced;
     if (log_->offline()) {
-      let_close_go_on();
+      if (!log_->sync_running()) let_close_go_on();
     } else if (log_->durable_end() < log_->end_offset()) {
       services_.durability.make_durable(shared_from_this(), log_->end_offset());
     } else {
@@ -468,9 +474,11 @@ Task<Status> Partition::close(Status reason, LogFate fate) {
     fail_waiters(Status(ErrorCode::request_timed_out, "the broker stopped before the records were durable"));
     Status closed;
     if (fate == LogFate::kept) closed = log_->offline() ? log_->offline_reason() : log_->close();
+    if (fate == LogFate::reopened) closed = log_->sync_before_reopening();
+    may_be_reopened_.store(log_->may_be_reopened(), std::memory_order_relaxed);
     log_->abandon();
     tell_unsynced_files();
-    if (closed.ok()) services_.durability.closed(*this);
+    if (closed.ok() && fate != LogFate::reopened) services_.durability.closed(*this);
     return closed;
   });
 }

@@ -217,7 +217,11 @@ struct LogAccess {
 };
 
 // What happens to a log after its partition was closed.
-enum class LogFate : uint8_t { kept, deleted };
+enum class LogFate : uint8_t {
+  kept,
+  deleted,
+  reopened,  // by another Partition: of one that may_be_reopened()
+};
 
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
  public:
@@ -407,11 +411,14 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void set_config(const TopicConfig& config);
 
   // No more reads and writes; waiters are told `reason`. Everything appended is synced and the log is closed; if it is
-  // going to be deleted, it is left as it is then.
+  // going to be deleted, it is left as it is then. To be reopened, its files are synced; the commit journal keeps what
+  // it holds of it until DurabilityService::closed().
   Task<Status> close(Status reason, LogFate fate);
 
   // Whether a disk error has taken the log offline. Any thread.
   bool offline() const { return offline_.load(std::memory_order_relaxed); }
+  // It is offline because something ran out: its log can be opened again when there is some. Any thread.
+  bool may_be_reopened() const { return may_be_reopened_.load(std::memory_order_relaxed); }
 
   // DurableLog, called by the durability service.
   LogId id() const override { return {identity_.topic_id, identity_.index}; }
@@ -532,6 +539,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   TransactionGuards guards_;  // while it leads
   Status availability_;       // not ok: offline, deleted or closed, for good
   std::atomic<bool> offline_{false};
+  std::atomic<bool> may_be_reopened_{false};
   ErrorCode reported_trouble_ = ErrorCode::none;
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;

@@ -91,7 +91,7 @@ struct Switches {
   // Closed segments are verified before they are served, and repaired from another replica.
   bool bit_flips = false;
   // A log that went offline because the disk was full while it was cut back is opened again when there is room.
-  bool full_disks_without_restart = false;
+  bool full_disks_without_restart = true;
   // Producers expire by time that has passed, not by the wall clock.
   bool day_steps = true;
   // A producer id that was never forgotten begins at sequence 0.

@@ -2,6 +2,7 @@
 // and without anybody asking.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -77,6 +78,17 @@ class FullDisk : public testing::Test {
     co_return view.high_watermark;
   }
 
+  // As a follower does whose leader has nothing of its log any more.
+  Task<ErrorCode> begin_anew_on_full_disk(Partition& partition) {
+    const std::string folder = partition.identity().to_string();
+    disk().fail_nth(FileOperation::create, 1, folder, ErrorCode::disk_full);
+    const auto done = co_await partition.with_log([this](const LogAccess& access) -> Result<Unit> {
+      NARU_TRY(access.log.restart_at(access.log.end_offset(), seams().clock.wall_now_ms()));
+      return Unit{};
+    });
+    co_return done ? ErrorCode::none : done.error().code();
+  }
+
   Task<void> find_coordinator() {
     const auto client = co_await KafkaClient::connect(seams(), broker().address());
     kafka::FindCoordinatorRequest request{.key = "group"};
@@ -135,6 +147,27 @@ TEST_P(NoDescriptors, ALogThatCouldNotBeOpenedIsOpenedLaterWithWhatTheJournalHol
   });
 }
 INSTANTIATE_TEST_SUITE_P(Calls, NoDescriptors, testing::Range<uint64_t>(1, 13));
+
+// The shard goes on with nobody's help, and knows what was committed before.
+TEST_F(FullDisk, ACoordinatorLoadsAgainWhenItsLogIsOpenedAgain) {
+  run([this]() -> Task<void> {
+    co_await find_coordinator();
+    EXPECT_EQ(served("__consumer_offsets"), 3u);
+    const auto partition = broker().broker().partitions().find("__consumer_offsets", PartitionIndex(1)).partition;
+    const auto before = broker().broker().groups().shards();
+    EXPECT_EQ(co_await begin_anew_on_full_disk(*partition), ErrorCode::log_offline) << "the fault was not met";
+    EXPECT_EQ(offline(), 1u);
+    co_await pause(kSeconds);
+    EXPECT_EQ(offline(), 0u);
+    EXPECT_NE(broker().broker().partitions().find("__consumer_offsets", PartitionIndex(1)).partition, partition);
+    const auto shards = broker().broker().groups().shards();
+    EXPECT_EQ(shards.size(), 3u);
+    for (size_t i = 0; i < std::min(shards.size(), before.size()); ++i) {
+      EXPECT_EQ(shards[i] != before[i], i == 1) << i;
+      EXPECT_FALSE(shards[i]->partition()->offline()) << i;
+    }
+  });
+}
 
 // What the disk refuses: the next one of these on the log of the metadata.
 class FullMetadataLog : public FullDisk, public testing::WithParamInterface<FileOperation> {};

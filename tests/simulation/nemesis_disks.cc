@@ -32,11 +32,12 @@ Task<void> Nemesis::full_disk() {
   // Long enough for a coordinator to try it again.
   co_await sleep(parts_.cluster.is_alone() ? 2s : 4s);
   disk.set_capacity(UINT64_MAX);
-  // Appends survive a full disk; a log that was being cut back, or a store of the metadata, may have gone offline.
-  if (parts_.cluster.is_alone() || !kSwitches.full_disks_without_restart || random().one_in(2)) {
+  // Appends survive a full disk; a log that was being cut back, or the store of the metadata, may have gone offline,
+  // and is opened again within seconds.
+  if (!kSwitches.full_disks_without_restart || random().one_in(2)) {
     co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
   } else {
-    co_await sleep(2s);
+    co_await sleep(8s);
   }
   faulty_disks_.erase((*broker)->id());
 }
