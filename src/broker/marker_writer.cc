@@ -12,9 +12,10 @@ constexpr Duration kMarkerPatience = 1s;
 
 }  // namespace
 
-Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers, CancelToken cancelled) {
+Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers, CancelToken cancelled, Turns* turns) {
   const auto group = std::make_shared<AppendGroup>(markers.size());
   for (size_t i = 0; i < markers.size(); ++i) {
+    if (turns != nullptr) co_await turns->step();
     MarkerToWrite& marker = markers[i];
     if (marker.topic == kOffsetsTopic) {
       // Offsets that were committed in the transaction are applied, so the groups write it themselves.
@@ -28,6 +29,7 @@ Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers
       group->finish(i, {.status = hosted.why_missing(ErrorCode::unknown_topic_or_partition)});
     }
   }
+  if (turns != nullptr) turns->settled();
   if (!group->finished()) {
     const auto timer =
         seams_.scheduler.start_timer(seams_.clock.now() + kMarkerPatience, [group] { group->give_up(); });

@@ -13,6 +13,7 @@
 #include "async/task_group.h"
 #include "broker/group_coordinators.h"
 #include "broker/hosted_partitions.h"
+#include "broker/turns.h"
 #include "platform/seams.h"
 #include "replication/partition.h"
 
@@ -32,7 +33,8 @@ class MarkerWriter {
 
   // All at once; returns when each is committed, refused, or was waited for long enough. Results in their order.
   // request_timed_out: it may have been written, and nobody waits for it; who wants to know asks again.
-  Task<std::vector<Status>> write(std::vector<MarkerToWrite> markers, CancelToken cancelled);
+  // `turns`: of a handler whose client chose how many they are; settled once all are in their partitions' queues.
+  Task<std::vector<Status>> write(std::vector<MarkerToWrite> markers, CancelToken cancelled, Turns* turns = nullptr);
 
   // After the groups have stopped, and the last caller.
   Task<void> stop() {

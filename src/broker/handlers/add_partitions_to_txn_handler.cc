@@ -29,6 +29,7 @@ Task<kafka::AddPartitionsToTxnResponse> answer_all(const kafka::AddPartitionsToT
                                                    Turns& turns) {
   kafka::AddPartitionsToTxnResponse response;
   for (const AddedTopic& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.results_by_topic.emplace_back();
     answered.name = topic.name;
     for (const PartitionIndex index : topic.partitions) {
@@ -77,6 +78,7 @@ Task<Response> handle_add_partitions_to_txn(const BrokerServices& services, cons
                     .mode = AddPartitions::Mode::add,
                     .connection = context.connection->number()};
   for (const AddedTopic& topic : request.topics) {
+    co_await turns.step();
     for (const PartitionIndex index : topic.partitions) {
       co_await turns.step();
       add.partitions.push_back({std::string(topic.name), index});

@@ -67,8 +67,11 @@ Task<Response> alter(const BrokerServices& services, const RequestContext& conte
     item->replace_all = replace_all;
     items.push_back(std::move(*item));
   }
-  for (const auto& result :
-       co_await services.controller.alter_configs(std::move(items), request.validate_only, context.given_up)) {
+  co_await turns.to_worker_if_large();
+  const auto results =
+      co_await services.controller.alter_configs(std::move(items), request.validate_only, context.given_up);
+  co_await turns.to_worker_if_large();
+  for (const auto& result : results) {
     add_result(resource_type(result.resource), result.name, result.status, response);
   }
   co_return encode_reply(context, response);

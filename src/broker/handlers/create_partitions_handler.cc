@@ -43,8 +43,11 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
       add_result({std::string(wanted.name), {}, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (MorePartitionsResult& result :
-       co_await services.controller.create_partitions(std::move(allowed), request.validate_only, context.given_up)) {
+  co_await turns.to_worker_if_large();
+  auto results =
+      co_await services.controller.create_partitions(std::move(allowed), request.validate_only, context.given_up);
+  co_await turns.to_worker_if_large();
+  for (MorePartitionsResult& result : results) {
     // They exist in the metadata, which is not taken back; that they have no folder yet is told.
     if (result.status.ok()) result.status = services.partitions.why_unmade(result.topic_id);
     add_result(result, response);

@@ -92,10 +92,12 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
     }
   }
 
+  co_await turns.to_worker_if_large();
   kafka::CreateTopicsResponse response;
   for (const auto& result : refused) response.topics.push_back(to_result(services, context, result));
   auto results = co_await services.controller.create_topics(std::move(create), context.given_up);
   co_await undo_unusable_topics(services, results);
+  co_await turns.to_worker_if_large();
   for (const auto& result : results) response.topics.push_back(to_result(services, context, result));
   co_return encode_reply(context, response);
 }

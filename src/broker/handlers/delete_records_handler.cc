@@ -43,6 +43,7 @@ Task<std::vector<Deletion>> deletions_of(const BrokerServices& services, const R
   std::vector<Deletion> deletions;
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> known;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     const bool allowed = services.authorizer.authorize(context, Operation::remove, ResourceType::topic, topic.name);

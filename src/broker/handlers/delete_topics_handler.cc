@@ -72,7 +72,10 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);
     }
   }
-  for (DeleteTopicResult& deleted : co_await services.controller.delete_topics(std::move(allowed), context.given_up)) {
+  co_await turns.to_worker_if_large();
+  auto results = co_await services.controller.delete_topics(std::move(allowed), context.given_up);
+  co_await turns.to_worker_if_large();
+  for (DeleteTopicResult& deleted : results) {
     if (deleted.status.ok()) deleted.status = what_is_left(services, deleted.topic_id);
     add_result(deleted, response);
   }

@@ -26,6 +26,7 @@ class Selection {
     if (!request.topics) co_return;
     auto& wanted = wanted_.emplace();
     for (const auto& topic : *request.topics) {
+      co_await turns.step();
       for (const PartitionIndex index : topic.partitions) {
         co_await turns.step();
         wanted.emplace(topic.topic, index);

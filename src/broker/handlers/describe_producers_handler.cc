@@ -54,6 +54,7 @@ Task<Response> handle_describe_producers(const BrokerServices& services, const R
   Seen seen;
   kafka::DescribeProducersResponse response;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     for (const PartitionIndex index : topic.partition_indexes) {

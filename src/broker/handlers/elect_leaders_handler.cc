@@ -43,11 +43,12 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
   }
   if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
 
+  Turns turns(services, context);
   std::optional<std::vector<TopicPartition>> wanted;  // none: all
   if (request.topic_partitions) {
-    Turns turns(services, context);
     std::set<TopicPartition> distinct;
     for (const auto& topic : *request.topic_partitions) {
+      co_await turns.step();
       for (const PartitionIndex index : topic.partitions) {
         co_await turns.step();
         distinct.insert({std::string(topic.topic), index});
@@ -58,8 +59,10 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
     response.error_code = context.given_up.code();  // which partitions it would have been is not known
     co_return encode_reply(context, response);
   }
-  for (const ElectLeadersResult& result :
-       co_await services.controller.elect_leaders(*type, std::move(wanted), context.given_up)) {
+  co_await turns.to_worker_if_large();
+  const auto results = co_await services.controller.elect_leaders(*type, std::move(wanted), context.given_up);
+  co_await turns.to_worker_if_large();
+  for (const ElectLeadersResult& result : results) {
     if (response.replica_election_results.empty() || response.replica_election_results.back().topic != result.topic) {
       response.replica_election_results.push_back({.topic = result.topic});
     }

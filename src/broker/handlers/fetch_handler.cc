@@ -56,6 +56,7 @@ Task<std::vector<FetchTarget>> targets_of(const BrokerServices& services, const 
   std::vector<FetchTarget> targets;
   targets.reserve(count_partitions(request));
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     for (const auto& wanted : topic.partitions) {
       co_await turns.step();
       FetchTarget& target = targets.emplace_back(

@@ -107,6 +107,7 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
   std::set<std::pair<std::string_view, PartitionIndex>> seen;
   kafka::ListOffsetsResponse response;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.name);

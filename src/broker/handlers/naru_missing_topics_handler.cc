@@ -4,6 +4,7 @@
 #include "broker/handlers/from_broker.h"
 #include "broker/handlers/metadata_words.h"
 #include "broker/missing_topics.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/naru_missing_topics_request.h"
 #include "kafka_protocol/messages/naru_missing_topics_response.h"
 
@@ -16,9 +17,16 @@ Task<Response> handle_naru_missing_topics(const BrokerServices& services, const 
 
   kafka::NaruMissingTopicsResponse response;
   const ErrorCode refused = check_sender(services, request.broker_id, request.broker_epoch);
-  std::vector<std::string> names(request.names.begin(), request.names.end());
+  Turns turns(services, context);
+  std::vector<std::string> names;
+  for (const std::string_view name : request.names) {
+    co_await turns.step();
+    names.emplace_back(name);
+  }
+  co_await turns.to_worker_if_large();
   std::vector<Status> made(names.size(), Status(refused));
   if (refused == ErrorCode::none) made = co_await make_missing_topics_here(services, names);
+  co_await turns.to_worker_if_large();
   for (size_t i = 0; i < names.size(); ++i) {
     auto& topic = response.topics.emplace_back();
     topic.name = std::move(names[i]);

@@ -52,6 +52,7 @@ Task<void> sort_out(const BrokerServices& services, const RequestContext& contex
   const ErrorCode group_error = group_access(services, context, Operation::read, request.group_id);
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
   for (const CommittedTopic& wanted : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = wanted.name;
     answered.topic_id = wanted.topic_id;

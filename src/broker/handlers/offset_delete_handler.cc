@@ -19,6 +19,7 @@ Task<std::vector<GroupPartition>> sort_out(const BrokerServices& services, const
   const MetadataImagePtr image = services.metadata.current();
   std::vector<GroupPartition> partitions;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
     const bool allowed = services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic.name);

@@ -38,6 +38,7 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
   Turns turns(services, context);
   kafka::OffsetForLeaderEpochResponse response;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.topic = topic.topic;
     const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);

@@ -44,6 +44,7 @@ Task<void> sort_out(const BrokerServices& services, const RequestContext& contex
   const MetadataImagePtr image = services.metadata.current();
   std::map<std::pair<std::string_view, PartitionIndex>, size_t> entries;
   for (const auto& wanted : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = wanted.name;
     const TopicMetadata* topic = image->find_topic(wanted.name);

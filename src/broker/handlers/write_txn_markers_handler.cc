@@ -13,6 +13,7 @@ using WritableMarker = kafka::WriteTxnMarkersRequest::WritableTxnMarker;
 
 Task<void> add_markers(const WritableMarker& marker, std::vector<MarkerToWrite>& markers, Turns& turns) {
   for (const auto& topic : marker.topics) {
+    co_await turns.step();
     for (size_t i = 0; i < topic.partition_indexes.size(); ++i) {
       co_await turns.step();
       const auto result = marker.transaction_result ? TransactionResult::commit : TransactionResult::abort;
@@ -56,7 +57,10 @@ Task<Response> handle_write_txn_markers(const BrokerServices& services, const Re
 
   std::vector<MarkerToWrite> markers;
   Turns turns(services, context, Turns::Order::kept);
-  for (const WritableMarker& marker : request.markers) co_await add_markers(marker, markers, turns);
+  for (const WritableMarker& marker : request.markers) {
+    co_await turns.step();
+    co_await add_markers(marker, markers, turns);
+  }
   const bool allowed =
       services.authorizer.authorize(context, Operation::cluster_action, ResourceType::cluster, kClusterResource) ||
       services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource);
@@ -66,7 +70,8 @@ Task<Response> handle_write_txn_markers(const BrokerServices& services, const Re
   }
   context.times.mark(RequestStage::handled, services.clock.now());
   const std::vector<Status> written =
-      co_await services.marker_writer.write(std::move(markers), context.connection->cut_off());
+      co_await services.marker_writer.write(std::move(markers), context.connection->cut_off(), &turns);
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, answer_markers(request, written));
 }
 
