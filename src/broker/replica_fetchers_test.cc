@@ -19,7 +19,7 @@ namespace naru {
 namespace {
 
 constexpr uint16_t kLeaderPort = 9092;
-using Request = client::FakeBroker::Request;
+using Received = client::FakeBroker::Request;
 
 // One side: partitions of one topic each on a disk.
 class Side {
@@ -61,8 +61,9 @@ class FollowingBroker : public testing::Test {
  protected:
   FollowingBroker() {
     config.fetch_wait_max = Milliseconds(500);
-    leader_broker.on(kafka::ApiKey::fetch, [this](const Request& request) { return serve(request); });
-    leader_broker.on(kafka::ApiKey::naru_producers, [this](const Request& request) { return tell_producers(request); });
+    leader_broker.on(kafka::ApiKey::fetch, [this](const Received& request) { return serve(request); });
+    leader_broker.on(kafka::ApiKey::naru_producers,
+                     [this](const Received& request) { return tell_producers(request); });
   }
   void TearDown() override {
     if (!stopped) world.run_task(fetchers.stop());
@@ -134,7 +135,7 @@ class FollowingBroker : public testing::Test {
     };
     world.run_task(erase());
   }
-  std::optional<Bytes> tell_producers(const Request& request) {
+  std::optional<Bytes> tell_producers(const Received& request) {
     const auto asked = request.body<kafka::NaruProducersRequest>();
     EXPECT_EQ(asked.broker_id, BrokerId(2));
     EXPECT_EQ(asked.broker_epoch, follower_epoch);
@@ -160,7 +161,7 @@ class FollowingBroker : public testing::Test {
   }
 
   // A leader with one session, which answers at once.
-  std::optional<Bytes> serve(const Request& request) {
+  std::optional<Bytes> serve(const Received& request) {
     const auto asked = request.body<kafka::FetchRequest>();
     EXPECT_EQ(asked.replica_state.replica_id, BrokerId(2));
     EXPECT_EQ(asked.replica_state.replica_epoch, follower_epoch);
@@ -413,7 +414,7 @@ TEST_F(FollowingBroker, APartitionThatBeginsAnewKnowsTheProducersOfItsLeader) {
 }
 
 TEST_F(FollowingBroker, ALeaderOfAnOlderVersionIsFollowedWithoutItsProducers) {
-  leader_broker.on(kafka::ApiKey::api_versions, [](const Request& request) {
+  leader_broker.on(kafka::ApiKey::api_versions, [](const Received& request) {
     kafka::ApiVersionsResponse response;
     for (const kafka::ApiRow& row : kafka::kApiTable) {
       if (row.key == kafka::ApiKey::naru_producers) continue;
@@ -468,7 +469,7 @@ TEST_F(FollowingBroker, TheEndDoesNotWaitForALeaderThatDoesNotAnswerAFetch) {
 TEST_F(FollowingBroker, TheEndDoesNotWaitForALeaderThatDoesNotSayWhatItUnderstands) {
   add_partition(1);
   int asked = 0;
-  leader_broker.on(kafka::ApiKey::api_versions, [&asked](const Request&) {
+  leader_broker.on(kafka::ApiKey::api_versions, [&asked](const Received&) {
     ++asked;
     return std::nullopt;
   });
