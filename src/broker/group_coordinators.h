@@ -41,10 +41,10 @@ class GroupCoordinators final : private StateShardFactory {
   BrokerId coordinator_of(std::string_view group_id) const;
 
   // Asks the coordinator of a group. `ask` gets (GroupCoordinator&, Reply<Answer>, time, outcome). The error is
-  // not_coordinator, coordinator_load_in_progress or coordinator_not_available.
+  // not_coordinator, coordinator_load_in_progress or coordinator_not_available; cancelled when the client is `gone`.
   template <class Answer, class Ask>
-  Task<Result<Answer>> ask(std::string_view group_id, Ask ask) {
-    return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask));
+  Task<Result<Answer>> ask(std::string_view group_id, Ask ask, CancelToken gone = {}) {
+    return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask), kNoLeaderEpoch, std::move(gone));
   }
   // The same for the coordinator of all groups of one partition, if it is led here in epoch `only_in` (-1: in any).
   template <class Answer, class Ask>

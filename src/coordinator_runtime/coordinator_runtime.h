@@ -1,6 +1,7 @@
 // The coordinators of one kind on this broker: a shard for each partition of their topic that is led here.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/one_shot.h"
 #include "async/task.h"
 #include "async/task_group.h"
@@ -61,12 +63,25 @@ class CoordinatorRuntime {
   std::map<PartitionIndex, std::shared_ptr<CoordinatorShard>> shards_;
 };
 
+// What is awaited of a shard by a caller that may give up: the first of the two counts.
+template <class Answer>
+struct FirstAnswer {
+  void set(Result<Answer> answer) {
+    if (!taken.test_and_set()) event.set(std::move(answer));
+  }
+  std::atomic_flag taken;
+  OneShot<Result<Answer>> event;
+};
+
 // Asks a shard whose states are of type State: `ask` gets (state, reply, time, outcome) and sees to it that the reply
 // is called. The error is the runtime's: not here, not loaded, not committed. `only_in`: see CoordinatorShard::Step.
+// `abandoned`: nobody waits for the answer any more; what was asked for happens all the same.
 template <class State, class Answer, class Ask>
-Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask, LeaderEpoch only_in = kNoLeaderEpoch) {
+Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask, LeaderEpoch only_in = kNoLeaderEpoch,
+                               CancelToken abandoned = {}) {
   if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
-  const auto answered = std::make_shared<OneShot<Result<Answer>>>();
+  const auto answered = std::make_shared<FirstAnswer<Answer>>();
+  const CancelCallback on_abandoned(abandoned, [answered] { answered->set(failure(Status(ErrorCode::cancelled))); });
   shard->run({.run =
                   [answered, ask = std::move(ask)](StateShard& state, const CoordinatorTime& time,
                                                    CoordinatorOutcome& outcome) mutable {
@@ -76,7 +91,7 @@ Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask,
                   },
               .refuse = [answered](const Status& reason) { answered->set(failure(reason)); },
               .only_in = only_in});
-  co_return co_await *answered;
+  co_return co_await answered->event;
 }
 
 }  // namespace naru

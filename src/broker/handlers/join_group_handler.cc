@@ -75,7 +75,8 @@ Task<Response> handle_join_group(const BrokerServices& services, const RequestCo
         [join = to_join(services, context, request)](GroupCoordinator& groups, Reply<JoinAnswer> reply,
                                                      const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
           groups.join(std::move(join), std::move(reply), time, outcome);
-        });
+        },
+        context.connection->gone());
     context.times.skip_wait(services.clock.now());  // for the other members
     if (answer) co_return encode_reply(context, to_response(context, std::move(*answer)));
     refused.error = answer.error().code();

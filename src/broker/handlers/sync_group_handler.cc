@@ -35,10 +35,12 @@ Task<Response> handle_sync_group(const BrokerServices& services, const RequestCo
   response.error_code = group_access(services, context, Operation::read, request.group_id);
   if (response.error_code == ErrorCode::none) {
     auto answer = co_await services.groups.ask<SyncAnswer>(
-        request.group_id, [sync = to_sync(request)](GroupCoordinator& groups, Reply<SyncAnswer> reply,
-                                                    const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
+        request.group_id,
+        [sync = to_sync(request)](GroupCoordinator& groups, Reply<SyncAnswer> reply, const CoordinatorTime& time,
+                                  CoordinatorOutcome& outcome) mutable {
           groups.sync(std::move(sync), std::move(reply), time, outcome);
-        });
+        },
+        context.connection->gone());
     context.times.skip_wait(services.clock.now());  // for the leader
     response.error_code = answer ? answer->error : answer.error().code();
     if (answer) {
