@@ -122,6 +122,12 @@ void History::epoch_end(const PartitionName& partition, LeaderEpoch asked, const
   const auto [known, first] = logs_[partition].epoch_ends.try_emplace(asked, told);
   // What begins the log may be removed, and with it the epochs that ended there.
   if (first || cleanup_ == Cleanup::remove || known->second == told) return;
+  // A replica that has more of the epoch may be elected as long as nothing of a later one is committed: what was below
+  // the end stays.
+  if (told.end > known->second.end) {
+    known->second = told;
+    return;
+  }
   violated(fmt::format("{}: leader epoch {} ended in epoch {} at {}, and now in epoch {} at {}", name_of(partition),
                        asked, known->second.epoch, known->second.end, told.epoch, told.end));
 }

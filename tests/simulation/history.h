@@ -73,7 +73,7 @@ class History {
   Offset log_start_floor(const PartitionName& partition, LeaderEpoch epoch = LeaderEpoch(INT32_MAX));
   void log_start(const PartitionName& partition, LeaderEpoch epoch, Offset floor_when_asked, Offset offset);
 
-  // The last offset of `epoch` or of the one before it, as a leader of a later epoch tells it: it stays the same.
+  // The last offset of `epoch` or of the one before it, as a leader of a later epoch tells it: it never goes back.
   struct EpochEnd {
     LeaderEpoch epoch;
     Offset end;

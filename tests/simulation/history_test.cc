@@ -111,8 +111,9 @@ TEST(History, FindsAnEpochThatEndsElsewhere) {
   History history(Promise::durable);
   history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(10)});
   history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(10)});
-  EXPECT_FALSE(history.violation());
-  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(8)});
+  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(12)});
+  EXPECT_FALSE(history.violation()) << "of a replica that had more";
+  history.epoch_end(kPartition, LeaderEpoch(3), {.epoch = LeaderEpoch(2), .end = Offset(10)});
   EXPECT_TRUE(history.violation());
 }
 
