@@ -24,6 +24,7 @@ void arrange(RequestFiller& filler, kafka::IncrementalAlterConfigsRequest& reque
 void arrange(RequestFiller& filler, kafka::InitProducerIdRequest& request);
 void arrange(RequestFiller& filler, kafka::JoinGroupRequest& request);
 void arrange(RequestFiller& filler, kafka::ListConfigResourcesRequest& request);
+void arrange(RequestFiller& filler, kafka::ListTransactionsRequest& request);
 void arrange(RequestFiller& filler, kafka::MetadataRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruMissingTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruOfflineLogsRequest& request);
