@@ -59,7 +59,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::offset_delete, handle_offset_delete},
     HandlerRow{kafka::ApiKey::alter_partition, handle_alter_partition},
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
-    HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers, false, 60},
     HandlerRow{kafka::ApiKey::describe_transactions, handle_describe_transactions},
     HandlerRow{kafka::ApiKey::list_transactions, handle_list_transactions, false, 2},
     HandlerRow{kafka::ApiKey::allocate_producer_ids, handle_allocate_producer_ids},

@@ -34,7 +34,7 @@ constexpr Duration kEventMax = 2s;
 constexpr Duration kEventMax = 100ms;
 #endif
 constexpr uint64_t kMemoryBudget = 32 << 20;
-constexpr uint64_t kHeapSlack = 64 << 20;  // what the network holds is part of it
+constexpr uint64_t kHeapSlack = 80 << 20;  // what the network holds is part of it
 constexpr uint64_t kCopiesOnDisks = 4;     // the cached and the durable bytes, and what they grow by
 constexpr uint64_t kFileLimit = 256, kFilesMax = kFileLimit / 8 * 7;
 constexpr Duration kStopMax = 20s;

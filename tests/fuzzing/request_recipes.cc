@@ -195,6 +195,11 @@ void arrange(RequestFiller& filler, kafka::DeleteTopicsRequest& request) {
   }
 }
 
+// Not again before something is added to it, whatever the answer is.
+void arrange(RequestFiller& filler, kafka::EndTxnRequest&) {
+  filler.transaction().open = false;
+}
+
 void fetch_whole_topic(RequestFiller& filler, kafka::FetchRequest& request) {
   filler.choose_topic(filler.unread() ? "segmented" : "");
   if (filler.topic() == nullptr) return;

@@ -18,6 +18,7 @@ void arrange(RequestFiller& filler, kafka::CreatePartitionsRequest& request);
 void arrange(RequestFiller& filler, kafka::CreateTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::DeleteTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::DescribeConfigsRequest& request);
+void arrange(RequestFiller& filler, kafka::EndTxnRequest& request);
 void arrange(RequestFiller& filler, kafka::FetchRequest& request);
 void arrange(RequestFiller& filler, kafka::FindCoordinatorRequest& request);
 void arrange(RequestFiller& filler, kafka::IncrementalAlterConfigsRequest& request);
