@@ -8,6 +8,7 @@
 #include "broker/leader_hints.h"
 #include "broker/reply.h"
 #include "cluster_control/metadata_publisher.h"
+#include "foundation/request_canary.h"
 #include "kafka_protocol/messages/fetch_response.h"
 
 namespace naru {
@@ -161,8 +162,9 @@ FetchSources take_sources(const BrokerServices& services, const RequestContext& 
                           size_t targets) {
   const size_t files = std::min(terms.max_files, targets);
   const PinnedFiles& of_connection = context.connection->pinned_files();
-  FetchSources sources{.files = terms.replica ? services.file_pins.take_beyond(of_connection, files)
-                                              : services.file_pins.take(of_connection, files)};
+  const bool unlimited = terms.replica || is_planted(RequestCanary::unlimited_pinned_files);
+  FetchSources sources{.files = unlimited ? services.file_pins.take_beyond(of_connection, files)
+                                          : services.file_pins.take(of_connection, files)};
   sources.copies = files > 0 && sources.files.files() == 0;
   return sources;
 }

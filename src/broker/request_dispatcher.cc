@@ -8,6 +8,7 @@
 #include "broker/controller_link.h"
 #include "broker/reply.h"
 #include "foundation/log.h"
+#include "foundation/request_canary.h"
 #include "kafka_protocol/messages/api_versions_response.h"
 
 namespace naru {
@@ -58,7 +59,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::offset_delete, handle_offset_delete},
     HandlerRow{kafka::ApiKey::alter_partition, handle_alter_partition},
     HandlerRow{kafka::ApiKey::describe_cluster, handle_describe_cluster},
-    HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers},
+    HandlerRow{kafka::ApiKey::describe_producers, handle_describe_producers, false, 60},
     HandlerRow{kafka::ApiKey::describe_transactions, handle_describe_transactions},
     HandlerRow{kafka::ApiKey::list_transactions, handle_list_transactions, false, 2},
     HandlerRow{kafka::ApiKey::allocate_producer_ids, handle_allocate_producer_ids},
@@ -137,7 +138,7 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
   times.mark(RequestStage::queued, services_.clock.now());
   const HandlerRow& row = find_handler(*header.api);
   DecodedMemory memory(services_.memory, row.memory_multiple);
-  body.pay_for_arrays_from(memory);
+  if (!is_planted(RequestCanary::unpaid_arrays)) body.pay_for_arrays_from(memory);
   RequestContext context{.api = *header.api,
                          .version = header.version(),
                          .correlation_id = header.header.correlation_id,

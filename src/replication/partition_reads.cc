@@ -4,6 +4,7 @@
 
 #include "foundation/canary.h"
 #include "foundation/log.h"
+#include "foundation/request_canary.h"
 #include "replication/partition.h"
 
 namespace naru {
@@ -93,7 +94,9 @@ Result<EpochEnd> Partition::end_of_epoch_inside(LeaderEpoch current_leader_epoch
   if (!view.high_watermark_known && !is_planted(Canary::epoch_end_before_known)) {
     return failure(Status(ErrorCode::offset_not_available));
   }
-  if (epoch < LeaderEpoch(0) || epoch > assignment_.leader_epoch) return EpochEnd{};
+  const bool is_none =
+      is_planted(RequestCanary::negative_epoch_looked_up) ? epoch == kNoLeaderEpoch : epoch < LeaderEpoch(0);
+  if (is_none || epoch > assignment_.leader_epoch) return EpochEnd{};
   if (epoch == assignment_.leader_epoch) return EpochEnd{epoch, log_->end_offset()};
   const EpochEnd end = end_of_epoch_in({log_->epochs(), log_->end_offset()}, epoch);
   return end.epoch == kNoLeaderEpoch ? EpochEnd{} : end;

@@ -7,6 +7,7 @@
 #include "foundation/assert.h"
 #include "foundation/canary.h"
 #include "foundation/log.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
 namespace {
@@ -261,7 +262,9 @@ void TransactionCoordinator::list(ListTransactions request, Reply<std::vector<Li
   };
   const auto has_producer = [&](ProducerId id) {
     const auto& ids = request.producer_ids;
-    return !ids || ids->empty() || std::ranges::binary_search(*ids, id);
+    if (!ids || ids->empty()) return true;
+    if (is_planted(RequestCanary::producer_ids_by_walk)) return std::ranges::find(*ids, id) != ids->end();
+    return std::ranges::binary_search(*ids, id);
   };
   const auto is_long_enough = [&](const StoredTransaction& stored) {
     return request.longer_than_ms < 0 ||

@@ -49,6 +49,8 @@ constexpr uint64_t kAllWeights = [] {
 }();
 
 constexpr size_t kTopicsToSpare = 10;
+constexpr size_t kCrowd = 3000;
+constexpr uint64_t kManyDeaf = 6;
 
 template <class T, size_t kCount>
 T pick(Random& random, const std::array<T, kCount>& values) {
@@ -60,9 +62,9 @@ T pick(Random& random, const std::array<T, kCount>& values) {
 std::string FuzzPlan::to_string() const {
   return fmt::format(
       "focus on {}, one in {} mutated, one in {} of them huge, bytes of one in {} changed, {} connections per broker, "
-      "{} deaf ones, pipelines of {}, a restart in {} requests, buffers of {} bytes",
+      "{} deaf ones, pipelines of {}, a restart in {} requests, buffers of {} bytes, {} more transactional ids",
       focus ? kafka::kApiTable[*focus].name : "nothing", mutated_one_in, huge_one_in, bytes_one_in, connections,
-      deaf_connections, pipeline, restart_one_in, network_buffer);
+      deaf_connections, pipeline, restart_one_in, network_buffer, crowd);
 }
 
 FuzzPlan draw_plan(Random& random) {
@@ -77,6 +79,12 @@ FuzzPlan draw_plan(Random& random) {
   plan.pipeline = pick<size_t, 4>(random, {1, 2, 4, 8});
   plan.restart_one_in = pick<uint64_t, 3>(random, {0, 0, 800});
   plan.network_buffer = pick<size_t, 3>(random, {2 << 10, 16 << 10, 256 << 10});
+  if (random.one_in(16)) plan.crowd = kCrowd;
+  if (random.one_in(8)) {
+    plan.deaf_connections = kManyDeaf;
+    plan.deaf_one_in = 2;
+    plan.network_buffer = 2 << 10;  // so that answers wait in the broker
+  }
   return plan;
 }
 

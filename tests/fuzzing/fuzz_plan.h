@@ -21,9 +21,11 @@ struct FuzzPlan {
   uint64_t bytes_one_in = 40;       // requests whose bytes are changed; 0: none
   uint64_t connections = 2;         // per broker
   uint64_t deaf_connections = 0;    // in all: of clients that never read
+  uint64_t deaf_one_in = 8;         // requests over those
   size_t pipeline = 4;              // requests in flight on a connection
   uint64_t restart_one_in = 0;      // requests; 0: none
   size_t network_buffer = 1 << 18;  // what a connection takes without being read
+  size_t crowd = 0;                 // transactional ids that there are besides those of KnownWorld
 
   std::string to_string() const;
 };

@@ -67,7 +67,7 @@ class TypedRequest final : public FuzzRequest {
     api_ = &kafka::api_row(Request::kApiKey);
     version_ = version;
     correlation_id_ = correlation_id;
-    fill(world, random, now_ms, style.large);
+    fill(world, random, now_ms, {.large = style.large, .unread = style.unread});
     // One of them may make it large; several would multiply.
     for (uint64_t i = 0; i < style.mutations; ++i) {
       const MutationLimits limits = i == 0 ? style.limits : MutationLimits();
@@ -75,7 +75,7 @@ class TypedRequest final : public FuzzRequest {
     }
     if (encoded_size(request_, version) > style.bytes_max) {
       request_ = Request();
-      fill(world, random, now_ms, false);
+      fill(world, random, now_ms, {});
     }
     Survey survey(version, Request::kName);
     visit_fields(survey, request_, version);
@@ -107,8 +107,8 @@ class TypedRequest final : public FuzzRequest {
   }
 
  private:
-  void fill(KnownWorld& world, Random& random, WallTimeMs now_ms, bool large) {
-    RequestFiller filler(world, random, Request::kApiKey, version_, arena_, now_ms, large);
+  void fill(KnownWorld& world, Random& random, WallTimeMs now_ms, FillStyle style) {
+    RequestFiller filler(world, random, Request::kApiKey, version_, arena_, now_ms, style);
     visit_fields(filler, request_, version_);
     arrange(filler, request_);
     target_ = filler.target();

@@ -19,13 +19,25 @@ struct RequestStyle {
   uint64_t mutations = 0;
   MutationLimits limits;
   bool large = false;
+  bool unread = false;          // its client does not read answers
   size_t bytes_max = SIZE_MAX;  // one that becomes larger is sent without mutations
   bool mutate_bytes = false;
 };
 
 class FuzzRequest {
  public:
-  virtual ~FuzzRequest() = default;
+  FuzzRequest() = default;
+  virtual ~FuzzRequest() { all_heap_bytes_ -= heap_bytes_; }
+  FuzzRequest(const FuzzRequest&) = delete;
+  FuzzRequest& operator=(const FuzzRequest&) = delete;
+
+  // What all requests take that exist now: heap that is the fuzzer's, not the brokers'.
+  static uint64_t all_heap_bytes() { return all_heap_bytes_; }
+  // Once, when it is made.
+  void takes_heap(uint64_t bytes) {
+    heap_bytes_ = bytes;
+    all_heap_bytes_ += bytes;
+  }
 
   const kafka::ApiRow& api() const { return *api_; }
   int16_t version() const { return version_; }
@@ -54,6 +66,10 @@ class FuzzRequest {
   Duration own_wait_{};
   bool may_stay_unanswered_ = false;
   bool has_changed_bytes_ = false;
+
+ private:
+  static inline uint64_t all_heap_bytes_ = 0;
+  uint64_t heap_bytes_ = 0;
 };
 
 // `api` is an index of kafka::kApiTable.

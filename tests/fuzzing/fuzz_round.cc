@@ -72,7 +72,7 @@ FuzzRound::FuzzRound(const RoundOptions& options)
 FuzzRound::~FuzzRound() = default;
 
 std::optional<std::string> FuzzRound::run() {
-  world_.begin();
+  world_.begin(plan_.crowd);
   send_corpus();
   while (report_.requests < options_.requests && !problems_.first()) act();
   const std::string requests = problems_.first() ? recent_requests() : "";
@@ -104,7 +104,7 @@ void FuzzRound::act() {
   const auto is_free = [this](bool deaf) {
     return std::ranges::any_of(slots_, [&](const auto& slot) { return slot->deaf == deaf && can_take(*slot); });
   };
-  const bool deaf = random_.one_in(8) && is_free(true);
+  const bool deaf = random_.one_in(plan_.deaf_one_in) && is_free(true);
   if (!deaf && !is_free(false)) return world_.run_for(200us);
   std::shared_ptr<FuzzRequest> request = draw_request(deaf);
   Slot& slot = choose_slot(request->target(), deaf);
@@ -123,7 +123,7 @@ std::shared_ptr<FuzzRequest> FuzzRound::draw_request(bool for_deaf) {
   const kafka::ApiRow& row = kafka::kApiTable[api];
   const auto versions = static_cast<uint64_t>(row.max_version - row.min_version + 1);
   const auto version = static_cast<int16_t>(row.min_version + static_cast<int16_t>(random_.below(versions)));
-  RequestStyle style{.bytes_max = kFrameMax};
+  RequestStyle style{.unread = for_deaf, .bytes_max = kFrameMax};
   if (!refresh && random_.one_in(plan_.mutated_one_in)) {
     style.mutations = 1 + random_.below(3);
     style.large = plan_.huge_one_in > 0 && random_.one_in(plan_.huge_one_in);
@@ -131,12 +131,15 @@ std::shared_ptr<FuzzRequest> FuzzRound::draw_request(bool for_deaf) {
   }
   style.mutate_bytes = !refresh && plan_.bytes_one_in > 0 && random_.one_in(plan_.bytes_one_in);
   const WallTimeMs now = world_.seams().clock.wall_now_ms();
+  const uint64_t heap_before = heap_bytes();
   std::shared_ptr<FuzzRequest> request =
       make_request(api, version, next_correlation_id_++, known_, random_, now, style);
   if (request->target() == kNoBroker && needs_coordinator(key) && !random_.one_in(16)) {
     request = make_request(index_of(ApiKey::find_coordinator), kFindCoordinatorVersion, next_correlation_id_++, known_,
                            random_, now, {});
   }
+  // The frame twice: a copy waits in the connection.
+  request->takes_heap(std::max(heap_bytes(), heap_before) - heap_before + request->frame().size());
   forget_heap_peak();  // it was the fuzzer's own
   return request;
 }

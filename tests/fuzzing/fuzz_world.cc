@@ -9,9 +9,14 @@
 
 #include "foundation/assert.h"
 #include "foundation/log.h"
+#include "fuzzing/fuzz_request.h"
 #include "fuzzing/heap_meter.h"
 #include "kafka_protocol/messages/create_topics_request.h"
 #include "kafka_protocol/messages/create_topics_response.h"
+#include "kafka_protocol/messages/find_coordinator_request.h"
+#include "kafka_protocol/messages/find_coordinator_response.h"
+#include "kafka_protocol/messages/init_producer_id_request.h"
+#include "kafka_protocol/messages/init_producer_id_response.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "record_format/batch_builder.h"
@@ -29,7 +34,7 @@ constexpr Duration kEventMax = 2s;
 constexpr Duration kEventMax = 100ms;
 #endif
 constexpr uint64_t kMemoryBudget = 32 << 20;
-constexpr uint64_t kHeapSlack = 96 << 20;  // what clients and the network hold is part of it
+constexpr uint64_t kHeapSlack = 80 << 20;  // what the network holds is part of it
 constexpr uint64_t kCopiesOnDisks = 4;     // the cached and the durable bytes, and what they grow by
 constexpr uint64_t kFileLimit = 256, kFilesMax = kFileLimit / 8 * 7;
 constexpr Duration kStopMax = 20s;
@@ -96,12 +101,13 @@ SimulatedBroker* FuzzWorld::find(BrokerId id) {
   return found == brokers_.end() ? nullptr : found->get();
 }
 
-void FuzzWorld::begin() {
+void FuzzWorld::begin(size_t crowd) {
   heap_at_rest_ = heap_bytes();
   forget_heap_peak();
   run_task(start_brokers(), kLong);
   run_task(make_topics(), kLong);
   run_task(write_records(), kLong);
+  if (crowd > 0) run_task(make_crowd(crowd), kLong);
   heap_at_rest_ = heap_bytes();
 }
 
@@ -134,7 +140,7 @@ Task<void> FuzzWorld::make_topics() {
   auto& compacted = add("compacted", 2);
   compacted.push_back({.name = "cleanup.policy", .value = "compact"});
   compacted.push_back({.name = "segment.bytes", .value = "4096"});
-  add("segmented", 2).push_back({.name = "segment.bytes", .value = "14"});
+  add("segmented", 8).push_back({.name = "segment.bytes", .value = "100"});
   constexpr int16_t kVersion = 7;
   const auto made = co_await (*client)->call<kafka::CreateTopicsResponse>(request, kVersion, 60s);
   NARU_ASSERT(made, "the topics were not made: {}", made.error().to_string());
@@ -143,13 +149,13 @@ Task<void> FuzzWorld::make_topics() {
 }
 
 Task<void> FuzzWorld::write_records() {
-  co_await write("orders", 20);
-  co_await write("compacted", 20);
-  co_await write("segmented", 150);
+  co_await write("orders", 2, 20);
+  co_await write("compacted", 2, 20);
+  co_await write("segmented", 8, 40);  // each record in a file of its own
 }
 
 // To all of them: only the leaders take it.
-Task<void> FuzzWorld::write(std::string topic, int count) {
+Task<void> FuzzWorld::write(std::string topic, int32_t partitions, int count) {
   for (const auto& broker : brokers_) {
     const auto client = co_await KafkaClient::connect(seams(), broker->address());
     NARU_ASSERT(client, "no connection: {}", client.error().to_string());
@@ -161,15 +167,50 @@ Task<void> FuzzWorld::write(std::string topic, int count) {
       kafka::ProduceRequest request{.acks = -1, .timeout_ms = 5'000};
       auto& data = request.topic_data.emplace_back();
       data.name = topic;
-      for (int32_t partition = 0; partition < 2; ++partition) {
+      for (int32_t partition = 0; partition < partitions; ++partition) {
         data.partition_data.push_back({.index = PartitionIndex(partition), .records = BytesView(batch)});
       }
       constexpr int16_t kVersion = 9;
       const auto written = co_await (*client)->call<kafka::ProduceResponse>(request, kVersion, 30s);
       NARU_ASSERT(written, "no records in {}: {}", topic, written.error().to_string());
+      for (const auto& partition : written->responses.front().partition_responses) {
+        const bool taken = partition.error_code == ErrorCode::none;
+        NARU_ASSERT(taken || brokers_.size() > 1, "no records in {}: error {}", topic,
+                    static_cast<int>(partition.error_code));
+      }
     }
     (*client)->close();
   }
+}
+
+Task<void> FuzzWorld::make_crowd(size_t count) {
+  constexpr int kTries = 300;
+  std::vector<std::shared_ptr<KafkaClient>> clients;
+  for (const auto& broker : brokers_) {
+    auto client = co_await KafkaClient::connect(seams(), broker->address());
+    NARU_ASSERT(client, "no connection: {}", client.error().to_string());
+    clients.push_back(std::move(*client));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const std::string id = fmt::format("crowd-{}", i);
+    bool made = false;
+    for (int tries = 0; !made && tries < kTries; ++tries) {
+      KafkaClient& client = *clients[static_cast<size_t>(tries) % clients.size()];
+      // The first one makes the topic of the coordinators.
+      if (i == 0) {
+        kafka::FindCoordinatorRequest find{.key_type = 1};
+        find.coordinator_keys.push_back(id);
+        const auto found = co_await client.call<kafka::FindCoordinatorResponse>(find, 4, 30s);
+        NARU_ASSERT(found, "no coordinator: {}", found.error().to_string());
+        ignore(co_await sleep_until(seams().scheduler, seams().clock.now() + 100ms));
+      }
+      const kafka::InitProducerIdRequest request{.transactional_id = id, .transaction_timeout_ms = 60'000};
+      const auto answer = co_await client.call<kafka::InitProducerIdResponse>(request, 4, 30s);
+      made = answer && answer->error_code == ErrorCode::none;
+    }
+    NARU_ASSERT(made, "{} was not made", id);
+  }
+  for (const auto& client : clients) client->close();
 }
 
 void FuzzWorld::step() {
@@ -190,7 +231,8 @@ void FuzzWorld::step() {
 }
 
 uint64_t FuzzWorld::heap_limit() const {
-  return heap_at_rest_ + brokers_.size() * kMemoryBudget + kCopiesOnDisks * bytes_on_disks_ + kHeapSlack;
+  return heap_at_rest_ + brokers_.size() * kMemoryBudget + kCopiesOnDisks * bytes_on_disks_ + kHeapSlack +
+         FuzzRequest::all_heap_bytes();
 }
 
 uint64_t FuzzWorld::bytes_on_disks() {
@@ -279,21 +321,49 @@ Task<void> FuzzWorld::stop_brokers() {
   for (const auto& broker : brokers_) co_await broker->wait_for_remains();
 }
 
-uint64_t FuzzWorld::memory_used(SimulatedBroker& broker) {
+uint64_t FuzzWorld::metric(SimulatedBroker& broker, std::string_view name) {
   const std::string text = broker.metrics().render_prometheus();
+  const size_t found = text.find(fmt::format("{} ", name));
+  NARU_ASSERT(found != std::string::npos, "there is no metric {}", name);
+  uint64_t value = 0;
+  std::from_chars(text.data() + found + name.size() + 1, text.data() + text.size(), value);
+  return value;
+}
+
+uint64_t FuzzWorld::memory_used(SimulatedBroker& broker) {
   uint64_t bytes = 0;
-  for (const std::string_view account : {"request_bodies", "decompression", "responses"}) {
-    const std::string name = fmt::format("naru_memory_used_bytes{{account=\"{}\"}} ", account);
-    const size_t found = text.find(name);
-    NARU_ASSERT(found != std::string::npos, "there is no metric {}", name);
-    uint64_t value = 0;
-    std::from_chars(text.data() + found + name.size(), text.data() + text.size(), value);
-    bytes += value;
+  for (const std::string_view account : {"request_bodies", "decoded_requests", "decompression", "responses"}) {
+    bytes += metric(broker, fmt::format("naru_memory_used_bytes{{account=\"{}\"}}", account));
   }
   return bytes;
 }
 
+// A connection that is closed because its answer cannot be encoded looks to the client like one of a bad request.
+void FuzzWorld::check_answers() {
+  for (const auto& broker : brokers_) {
+    if (!broker->running()) continue;
+    const uint64_t closed = metric(*broker, "naru_connections_closed_total{reason=\"no_answer\"}");
+    if (closed == 0) continue;
+    problems_.report(Demand::answers, fmt::format("{} closed {} connections because it could not encode its answer",
+                                                  broker->node().host(), closed));
+  }
+}
+
+// Groups and transactions may have a quarter of the budget, and small ones as much again (StateMemory); what is on its
+// way into them is not counted yet.
+void FuzzWorld::check_state() {
+  constexpr uint64_t kStateMax = kMemoryBudget / 4 * 2 + (4 << 20);
+  for (const auto& broker : brokers_) {
+    if (!broker->running()) continue;
+    const uint64_t state = metric(*broker, "naru_memory_used_bytes{account=\"coordinator_state\"}");
+    if (state <= kStateMax) continue;
+    problems_.report(Demand::memory, fmt::format("{} holds {} bytes of groups and transactions, {} are allowed",
+                                                 broker->node().host(), state, kStateMax));
+  }
+}
+
 void FuzzWorld::check_leftovers() {
+  check_state();
   // Brokers ask each other all the time, in requests that are small.
   const uint64_t allowed = brokers_.size() == 1 ? 0 : 256 << 10;
   const auto too_much = [&](const std::unique_ptr<SimulatedBroker>& broker) {
@@ -307,6 +377,7 @@ void FuzzWorld::check_leftovers() {
                                  broker->node().host(), memory_used(*broker), allowed));
   }
   check_use();
+  check_answers();
 }
 
 }  // namespace naru::fuzzing

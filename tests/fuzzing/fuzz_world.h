@@ -23,7 +23,8 @@ class FuzzWorld {
 
   // Starts the brokers and makes the topics "orders", "compacted", "segmented" and "empty", with records in all but the
   // last.
-  void begin();
+  // `crowd`: transactional ids.
+  void begin(size_t crowd);
   // Ends what runs in the background, and stops the brokers.
   void end();
   // After the clients have left: nothing of theirs may be left.
@@ -48,11 +49,15 @@ class FuzzWorld {
   Task<void> start_brokers();
   Task<void> make_topics();
   Task<void> write_records();
-  Task<void> write(std::string topic, int count);
+  Task<void> make_crowd(size_t count);
+  Task<void> write(std::string topic, int32_t partitions, int count);
   Task<void> stop_brokers();
   Task<void> restart(simulation::SimulatedBroker& broker, bool cleanly);
   Task<void> stop(simulation::SimulatedBroker& broker);
   void check_use();
+  void check_answers();
+  void check_state();
+  uint64_t metric(simulation::SimulatedBroker& broker, std::string_view name);
   uint64_t memory_used(simulation::SimulatedBroker& broker);
   uint64_t heap_limit() const;
   uint64_t bytes_on_disks();

@@ -15,6 +15,7 @@
 #include <fmt/core.h>
 
 #include "foundation/log.h"
+#include "foundation/request_canary_testing.h"
 #include "fuzzing/fuzz_round.h"
 
 namespace {
@@ -25,6 +26,8 @@ using namespace naru::fuzzing;
 const FuzzRound* current_round = nullptr;
 std::string current_name;
 
+bool canary_planted = false;
+
 // The process is about to die of an assertion or a signal: whatever can still be said is worth saying.
 void say_what_was_sent(int signal) {
   std::signal(signal, SIG_DFL);
@@ -32,6 +35,7 @@ void say_what_was_sent(int signal) {
   std::fflush(stdout);
   if (current_round != nullptr) fmt::print("{}", current_round->recent_requests());
   std::fflush(stdout);
+  if (canary_planted) _exit(0);  // it was to be found
   std::raise(signal);
 }
 
@@ -60,6 +64,7 @@ struct Options {
   std::string focus;
   std::optional<uint64_t> huge_one_in;
   std::vector<std::string> waived;
+  std::string canary;
 };
 
 // True: nothing was found.
@@ -88,7 +93,7 @@ bool fuzz(const Options& options, FuzzReport& all) {
     current_round = nullptr;
     round.corpus.clear();
     all.add(run.report());
-    if (run.report().requests == 0) break;
+    if (run.report().requests == 0 || (bad > 0 && canary_planted)) break;
   }
   return bad == 0;
 }
@@ -110,7 +115,8 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Sends requests that are made from the schemas to whole brokers in virtual time. A seed repeats a round."};
   Options options;
-  std::vector<std::string> demands, apis;
+  std::vector<std::string> demands, apis, canaries;
+  for (const auto& [canary, name] : kRequestCanaries) canaries.emplace_back(name);
   for (const kafka::ApiRow& row : kafka::kApiTable) apis.emplace_back(row.name);
   for (const auto& [demand, name] : kDemands) demands.emplace_back(name);
   app.add_option("--brokers", options.brokers, "Number of brokers")->check(CLI::IsMember({1, 3}));
@@ -122,16 +128,26 @@ int main(int argc, char** argv) {
   app.add_option("--focus", options.focus, "API that gets a third of the requests")->check(CLI::IsMember(apis));
   app.add_option("--huge", options.huge_one_in, "One in so many mutated requests is large; 0: none");
   app.add_option("--min-success", options.min_success, "Least share of successes of each API");
+  app.add_option("--canary", options.canary, "Plant this bug, and succeed if it is found")
+      ->check(CLI::IsMember(canaries));
   app.add_flag("--verbose", options.verbose, "Show the brokers' log");
   CLI11_PARSE(app, argc, argv);
 
   if (!options.verbose) silence_log();
+  if (!options.canary.empty()) {
+    plant(std::ranges::find(kRequestCanaries, options.canary, &RequestCanaryName::name)->canary);
+    canary_planted = true;
+  }
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, say_what_was_sent);
   FuzzReport report;
   const auto begun = std::chrono::steady_clock::now();
   bool clean = fuzz(options, report);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   fmt::print("{}{:.0f} requests per second\n", report.table(), static_cast<double>(report.requests) / seconds);
+  if (canary_planted) {
+    if (clean) fmt::print("FAILED: {} was not found\n", options.canary);
+    return clean ? 1 : 0;
+  }
   clean = enough_successes(report, options.min_success) && clean;
   return clean ? 0 : 1;
 }

@@ -47,14 +47,20 @@ constexpr uint64_t kMembersMax = 3;
 }  // namespace
 
 RequestFiller::RequestFiller(KnownWorld& world, Random& random, ApiKey api, int16_t version, Arena& arena,
-                             WallTimeMs now_ms, bool large)
-    : world_(world), random_(random), api_(api), version_(version), arena_(arena), now_ms_(now_ms), large_(large) {}
+                             WallTimeMs now_ms, FillStyle style)
+    : world_(world), random_(random), api_(api), version_(version), arena_(arena), now_ms_(now_ms), style_(style) {}
 
-void RequestFiller::choose_topic() {
+void RequestFiller::choose_topic(std::string_view name) {
   constexpr std::array<std::string_view, 4> kPrepared{"orders", "empty", "compacted", "segmented"};
   const auto topics = world_.image().topics();
   topic_ = topics.empty() ? nullptr : topics[random_.below(topics.size())].get();
   if (random_.one_in(2)) topic_ = world_.image().find_topic(kPrepared[random_.below(kPrepared.size())]);
+  // What is written to it is not empty any more.
+  const bool writes = api_ == ApiKey::produce || api_ == ApiKey::write_txn_markers;
+  if (writes && topic_ != nullptr && topic_->name == "empty" && !random_.one_in(64)) name = "orders";
+  const bool deletes = api_ == ApiKey::delete_records && topic_ != nullptr && topic_->name == "segmented";
+  if (deletes && !random_.one_in(64)) name = "orders";  // its files are there to be kept open
+  if (!name.empty()) topic_ = world_.image().find_topic(name);
   if (topic_ != nullptr) choose_partition();
 }
 

@@ -35,12 +35,17 @@ struct IsStrongInt : std::false_type {};
 template <class Tag, class Rep>
 struct IsStrongInt<StrongInt<Tag, Rep>> : std::true_type {};
 
+// What the recipes make of a request, where they know how.
+struct FillStyle {
+  bool large = false;   // something large
+  bool unread = false;  // something whose answer holds on to much until it is read
+};
+
 // A visitor of kafka::visit_fields.
 class RequestFiller {
  public:
-  // `large`: the recipes make something large of it, where they know how.
   RequestFiller(KnownWorld& world, Random& random, kafka::ApiKey api, int16_t version, Arena& arena, WallTimeMs now_ms,
-                bool large);
+                FillStyle style);
 
   template <class T>
   void field(std::string_view structure, std::string_view name, T& value, bool nullable) {
@@ -70,7 +75,8 @@ class RequestFiller {
   KnownWorld& world() { return world_; }
   Random& random() { return random_; }
   int16_t version() const { return version_; }
-  bool large() const { return large_; }
+  bool large() const { return style_.large; }
+  bool unread() const { return style_.unread; }
   std::string_view keep(std::string text) { return arena_.emplace_back(std::move(text)); }
   BytesView keep(const Bytes& bytes) { return as_bytes(keep(std::string(as_text(bytes)))); }
 
@@ -82,7 +88,8 @@ class RequestFiller {
   KnownTransaction& transaction();
   BrokerId broker();
   void choose(KnownTransaction* transaction) { transaction_ = transaction; }
-  void choose_topic();
+  // Any, or that one.
+  void choose_topic(std::string_view name = "");
   int32_t choose_partition();
   Bytes batch();
 
@@ -114,7 +121,7 @@ class RequestFiller {
   const int16_t version_;
   Arena& arena_;
   const WallTimeMs now_ms_;
-  const bool large_;
+  const FillStyle style_;
   const TopicMetadata* topic_ = nullptr;
   const PartitionState* partition_ = nullptr;
   KnownGroup* group_ = nullptr;

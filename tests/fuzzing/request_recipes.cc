@@ -14,9 +14,14 @@ namespace {
 constexpr int8_t kTopicResource = 2, kBrokerResource = 4, kGroupResource = 32;
 constexpr std::string_view kMade = "made-";
 constexpr uint64_t kMadeTopics = 12;
-constexpr uint64_t kManyPartitions = 40'000;
-constexpr int16_t kFirstFetchWithIds = 13;
+constexpr uint64_t kManyPartitions = 24'000;  // more have no room in the memory budget
+constexpr int16_t kFirstFetchWithSessions = 7, kFirstFetchWithIds = 13, kFirstJoinOfStaticMembers = 5;
 constexpr uint64_t kLargeMetadata = 3 << 20;
+constexpr uint64_t kLargeGroups = 200;
+constexpr int32_t kLongSession = 30'000;
+// Each in a file of its own.
+constexpr int64_t kRecordsInSegmented = 40;
+constexpr uint64_t kManyProducerIds = 500'000;
 
 struct ConfigExample {
   std::string_view name;
@@ -190,8 +195,13 @@ void arrange(RequestFiller& filler, kafka::DeleteTopicsRequest& request) {
   }
 }
 
+// Not again before something is added to it, whatever the answer is.
+void arrange(RequestFiller& filler, kafka::EndTxnRequest&) {
+  filler.transaction().open = false;
+}
+
 void fetch_whole_topic(RequestFiller& filler, kafka::FetchRequest& request) {
-  filler.choose_topic();
+  filler.choose_topic(filler.unread() ? "segmented" : "");
   if (filler.topic() == nullptr) return;
   auto& topic = request.topics.emplace_back();
   if (filler.version() >= kFirstFetchWithIds) {
@@ -200,8 +210,9 @@ void fetch_whole_topic(RequestFiller& filler, kafka::FetchRequest& request) {
     topic.topic = filler.keep(filler.topic()->name);
   }
   for (const PartitionStatePtr& state : filler.topic()->partitions) {
-    const Offset end = filler.world().end_of({filler.topic()->name, state->index.value()});
-    const uint64_t offset = filler.random().below(static_cast<uint64_t>(std::max<int64_t>(end.value(), 1)));
+    const int64_t known_end = filler.world().end_of({filler.topic()->name, state->index.value()}).value();
+    const int64_t end = std::max(known_end, filler.unread() ? kRecordsInSegmented : 1);
+    const uint64_t offset = filler.random().below(static_cast<uint64_t>(end));
     topic.partitions.push_back({.partition = state->index,
                                 .fetch_offset = Offset(static_cast<int64_t>(offset)),
                                 .partition_max_bytes = 1 << 16});
@@ -212,7 +223,7 @@ void fetch_whole_topic(RequestFiller& filler, kafka::FetchRequest& request) {
 void grow_session(RequestFiller& filler, kafka::FetchRequest& request) {
   const TopicMetadata* topic = filler.world().image().find_topic("orders");
   if (topic == nullptr) return;
-  const auto count = static_cast<int32_t>(1 + filler.random().below(kManyPartitions));
+  const auto count = static_cast<int32_t>(kManyPartitions / 2 + filler.random().below(kManyPartitions / 2));
   request.topics.clear();
   request.forgotten_topics_data.clear();
   auto& added = request.topics.emplace_back();
@@ -230,18 +241,24 @@ void grow_session(RequestFiller& filler, kafka::FetchRequest& request) {
 
 void arrange(RequestFiller& filler, kafka::FetchRequest& request) {
   Random& random = filler.random();
-  if (random.one_in(6)) fetch_whole_topic(filler, request);
+  if (filler.unread()) request.topics.clear();
+  if (filler.unread() || random.one_in(6)) fetch_whole_topic(filler, request);
   request.session_id = 0;
   request.session_epoch = random.one_in(2) ? -1 : 0;
   if (request.replica_state.replica_id.value() >= 0 || request.replica_id.value() >= 0) request.session_epoch = -1;
   std::vector<KnownSession>& sessions = filler.world().sessions();
-  if (filler.version() < 7 || sessions.empty() || random.one_in(2)) return;
+  if (filler.version() < kFirstFetchWithSessions || filler.unread()) return;
+  if (filler.large()) {
+    request.session_epoch = 0;
+    grow_session(filler, request);
+  }
+  if (sessions.empty() || random.one_in(filler.large() ? 8 : 2)) return;
   KnownSession& session = any_of(random, sessions);
   if (session.by_ids != (filler.version() >= kFirstFetchWithIds) && !random.one_in(16)) return;
   request.session_id = session.id;
   request.session_epoch = session.next_epoch++;
   filler.set_target(session.broker);
-  if (filler.large()) return grow_session(filler, request);
+  if (filler.large()) return;
   if (random.one_in(3)) request.topics.clear();
   if (random.one_in(3)) {
     filler.choose_topic();
@@ -288,8 +305,15 @@ void arrange(RequestFiller& filler, kafka::JoinGroupRequest& request) {
   request.protocols.clear();
   request.protocols.push_back({.name = "range", .metadata = filler.keep(embedded_subscription({"orders"}))});
   if (filler.large()) {
-    request.protocols.back().metadata = filler.keep(Bytes(1 + filler.random().below(kLargeMetadata)));
-    if (!filler.random().one_in(4)) request.member_id = "";
+    request.protocols.back().metadata =
+        filler.keep(Bytes(kLargeMetadata / 2 + filler.random().below(kLargeMetadata / 2)));
+    request.session_timeout_ms = kLongSession;
+    if (!filler.random().one_in(4)) {
+      // A static member of a group of its own: nothing else keeps it from joining.
+      request.member_id = "";
+      request.group_id = filler.keep(fmt::format("large-{}", filler.random().below(kLargeGroups)));
+      if (filler.version() >= kFirstJoinOfStaticMembers) request.group_instance_id = "instance";
+    }
   }
   if (filler.random().one_in(4)) {
     request.protocols.push_back({.name = "roundrobin", .metadata = filler.keep(embedded_subscription({"compacted"}))});
@@ -299,6 +323,15 @@ void arrange(RequestFiller& filler, kafka::JoinGroupRequest& request) {
 void arrange(RequestFiller& filler, kafka::ListConfigResourcesRequest& request) {
   constexpr std::array kTypes{kTopicResource, kBrokerResource, kGroupResource};
   for (int8_t& type : request.resource_types) type = kTypes[filler.random().below(kTypes.size())];
+}
+
+void arrange(RequestFiller& filler, kafka::ListTransactionsRequest& request) {
+  if (!filler.large()) return;
+  request.state_filters.clear();
+  const uint64_t count = kManyProducerIds / 2 + filler.random().below(kManyProducerIds / 2);
+  for (uint64_t i = 0; i < count; ++i) {
+    request.producer_id_filters.emplace_back(static_cast<int64_t>(filler.random().next()));
+  }
 }
 
 void arrange(RequestFiller& filler, kafka::MetadataRequest& request) {

@@ -9,6 +9,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/leader_hints.h"
 #include "broker/turns.h"
+#include "foundation/request_canary.h"
 #include "kafka_protocol/messages/delete_records_request.h"
 #include "kafka_protocol/messages/delete_records_response.h"
 #include "replication/partition_maintenance.h"
@@ -50,7 +51,7 @@ Task<std::vector<Deletion>> deletions_of(const BrokerServices& services, const R
     for (const auto& wanted : topic.partitions) {
       co_await turns.step();
       const auto [at, is_new] = known.try_emplace({topic.name, wanted.partition_index}, deletions.size());
-      if (!is_new) {
+      if (!is_new && !is_planted(RequestCanary::unlimited_deletions)) {
         if (allowed) deletions[at->second].offset = wanted.offset;  // a topic is allowed everywhere or nowhere
         continue;
       }
@@ -88,7 +89,8 @@ Task<Response> handle_delete_records(const BrokerServices& services, const Reque
   for (const Deletion& deletion : deletions) {
     co_await turns.step();
     Answer& answer = answer_to(deletion);
-    if (turns.nobody_waits() || services.clock.now() >= begin_until) {
+    const bool too_late = turns.nobody_waits() || services.clock.now() >= begin_until;
+    if (too_late && !is_planted(RequestCanary::unlimited_deletions)) {
       answer.error_code = ErrorCode::request_timed_out;
       continue;
     }

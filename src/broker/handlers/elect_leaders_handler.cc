@@ -14,6 +14,7 @@ namespace naru {
 namespace {
 
 constexpr int16_t kFirstVersionWithType = 1;
+constexpr int16_t kFirstVersionWithErrorCode = 1;
 
 std::optional<ElectionType> type_of(const RequestContext& context, const kafka::ElectLeadersRequest& request) {
   if (context.version < kFirstVersionWithType) return ElectionType::preferred;
@@ -27,6 +28,23 @@ std::optional<ElectionType> type_of(const RequestContext& context, const kafka::
   }
 }
 
+// Version 0 has no place for an error of the whole: each partition that was named has it then.
+Response refuse_all(const RequestContext& context, const kafka::ElectLeadersRequest& request, ErrorCode error) {
+  kafka::ElectLeadersResponse response;
+  if (context.version >= kFirstVersionWithErrorCode) {
+    response.error_code = error;
+  } else if (request.topic_partitions) {
+    for (const auto& topic : *request.topic_partitions) {
+      auto& refused = response.replica_election_results.emplace_back();
+      refused.topic = topic.topic;
+      for (const PartitionIndex index : topic.partitions) {
+        refused.partition_result.push_back({.partition_id = index, .error_code = error});
+      }
+    }
+  }
+  return encode_reply(context, response);
+}
+
 }  // namespace
 
 Task<Response> handle_elect_leaders(const BrokerServices& services, const RequestContext& context,
@@ -34,14 +52,11 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
   kafka::ElectLeadersRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
-  kafka::ElectLeadersResponse response;
   const auto type = type_of(context, request);
   if (!services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource)) {
-    response.error_code = ErrorCode::cluster_authorization_failed;
-  } else if (!type) {
-    response.error_code = ErrorCode::invalid_request;
+    co_return refuse_all(context, request, ErrorCode::cluster_authorization_failed);
   }
-  if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
+  if (!type) co_return refuse_all(context, request, ErrorCode::invalid_request);
 
   Turns turns(services, context);
   std::optional<std::vector<TopicPartition>> wanted;  // none: all
@@ -56,12 +71,13 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
     }
     wanted.emplace(distinct.begin(), distinct.end());
   } else if (!context.given_up.ok()) {
-    response.error_code = context.given_up.code();  // which partitions it would have been is not known
-    co_return encode_reply(context, response);
+    co_return refuse_all(context, request,
+                         context.given_up.code());  // which partitions it would have been is not known
   }
   co_await turns.to_worker_if_large();
   const auto results = co_await services.controller.elect_leaders(*type, std::move(wanted), context.given_up);
   co_await turns.to_worker_if_large();
+  kafka::ElectLeadersResponse response;
   for (const ElectLeadersResult& result : results) {
     if (response.replica_election_results.empty() || response.replica_election_results.back().topic != result.topic) {
       response.replica_election_results.push_back({.topic = result.topic});

@@ -9,6 +9,7 @@
 #include "broker/transaction_coordinators.h"
 #include "broker/turns.h"
 #include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "foundation/request_canary.h"
 #include "foundation/sort_and_drop_doubles.h"
 #include "kafka_protocol/messages/list_transactions_request.h"
 #include "kafka_protocol/messages/list_transactions_response.h"
@@ -20,6 +21,7 @@ namespace {
 Task<ProducerIdFilter> sorted(const BrokerServices& services, kafka::ListTransactionsRequest& request) {
   constexpr size_t kForWorker = 10'000;
   auto ids = std::make_shared<std::vector<ProducerId>>(std::move(request.producer_id_filters));
+  if (is_planted(RequestCanary::producer_ids_by_walk)) co_return ids;
   if (ids->size() >= kForWorker) co_await to_worker(services.scheduler);
   sort_and_drop_doubles(*ids);
   co_return ids;

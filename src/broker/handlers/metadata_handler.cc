@@ -10,6 +10,7 @@
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_publisher.h"
 #include "cluster_control/topic_name.h"
+#include "foundation/request_canary.h"
 #include "kafka_protocol/messages/metadata_request.h"
 #include "kafka_protocol/messages/metadata_response.h"
 
@@ -69,7 +70,7 @@ ResponseTopic refuse_topic(const RequestContext& context, const RequestTopic& wa
   refused.error_code = code;
   if (wanted.name) {
     refused.name = std::string(*wanted.name);
-  } else if (context.version >= kFirstMetadataWithoutNames) {
+  } else if (context.version >= kFirstMetadataWithoutNames || is_planted(RequestCanary::null_name_in_old_version)) {
     refused.name.reset();
   }
   refused.topic_id = wanted.topic_id;

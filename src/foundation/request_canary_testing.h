@@ -1,0 +1,33 @@
+// Plants the bugs of foundation/request_canary.h. For tests alone.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "foundation/request_canary.h"
+
+namespace naru {
+
+struct RequestCanaryName {
+  RequestCanary canary;
+  std::string_view name;
+};
+
+inline constexpr std::array kRequestCanaries = {
+    RequestCanaryName{RequestCanary::negative_epoch_looked_up, "negative_epoch_looked_up"},
+    RequestCanaryName{RequestCanary::null_name_in_old_version, "null_name_in_old_version"},
+    RequestCanaryName{RequestCanary::session_forgets_by_walk, "session_forgets_by_walk"},
+    RequestCanaryName{RequestCanary::producer_ids_by_walk, "producer_ids_by_walk"},
+    RequestCanaryName{RequestCanary::work_in_one_turn, "work_in_one_turn"},
+    RequestCanaryName{RequestCanary::unlimited_pinned_files, "unlimited_pinned_files"},
+    RequestCanaryName{RequestCanary::unlimited_deletions, "unlimited_deletions"},
+    RequestCanaryName{RequestCanary::unpaid_arrays, "unpaid_arrays"},
+    RequestCanaryName{RequestCanary::unlimited_state, "unlimited_state"},
+};
+
+// Until the process ends.
+inline void plant(RequestCanary canary) {
+  request_canary_detail::planted.store(canary, std::memory_order_relaxed);
+}
+
+}  // namespace naru
