@@ -55,6 +55,7 @@ void fill(kafka::FetchResponse::PartitionData& partition, FetchTarget& target, c
   if (terms.replica) {
     partition.tombstones.horizon = view.tombstones.offset;
     partition.tombstones.drops = view.tombstones.drops;
+    partition.question = view.question;
   }
   partition.preferred_read_replica = target.nearer;
   // Null, not empty, unless the reader asked for committed records only.
@@ -198,6 +199,7 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
            .flushed_end = target.flushed_offset,
            .log_start = target.log_start_offset,
            .current_leader_epoch = target.current_leader_epoch,
+           .answered_question = target.answered_question,
            .max_bytes = max_bytes,
            .at_least_one_batch = total == 0});
     } else {
@@ -221,7 +223,7 @@ bool should_wait(const FetchTerms& terms, const std::vector<FetchTarget>& target
   return std::ranges::none_of(targets, [](const FetchTarget& target) {
     // A read ends with its segment; what lies behind it is there already, and nobody would wake a fetch for it.
     const LogSlice& slice = target.view.slice;
-    return target.failed() || target.diverges() || target.nearer != kNoBroker ||
+    return target.failed() || target.diverges() || target.nearer != kNoBroker || target.view.question != 0 ||
            (!slice.empty() && slice.next_offset < target.view.readable_end);
   });
 }

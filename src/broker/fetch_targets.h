@@ -29,7 +29,8 @@ struct FetchTarget {
   LeaderEpoch current_leader_epoch{-1};
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_offset{-1};
-  Offset log_start_offset{-1};  // of the follower that asks
+  Offset log_start_offset{-1};    // of the follower that asks
+  int64_t answered_question = 0;  // likewise
   uint32_t max_bytes = 0;
   std::shared_ptr<Partition> partition;  // none: view.status says why
   BrokerId nearer = kNoBroker;           // a replica where the consumer should read instead; then there are no records

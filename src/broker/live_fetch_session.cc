@@ -26,6 +26,7 @@ FetchSeen seen_in(const FetchTarget& target) {
           .log_start_offset = target.view.told_start_offset,
           .diverges = target.diverges(),
           .elsewhere = target.nearer != kNoBroker,
+          .asks = target.view.question != 0,
           .has_records = !target.view.slice.empty(),
           .more_to_read = target.more_to_read()};
 }
@@ -107,7 +108,8 @@ Task<void> LiveFetchSession::update(const kafka::FetchRequest& request, Turns& t
                  .max_bytes = wanted.partition_max_bytes,
                  .last_fetched_epoch = wanted.last_fetched_epoch,
                  .flushed_offset = wanted.flushed_offset,
-                 .log_start_offset = wanted.log_start_offset});
+                 .log_start_offset = wanted.log_start_offset,
+                 .answered_question = wanted.answered_question});
     }
   }
 }
@@ -151,6 +153,7 @@ Task<std::vector<FetchTarget>> LiveFetchSession::due_targets(const BrokerService
                                          .last_fetched_epoch = place.position.last_fetched_epoch,
                                          .flushed_offset = place.position.flushed_offset,
                                          .log_start_offset = place.position.log_start_offset,
+                                         .answered_question = place.position.answered_question,
                                          .max_bytes = static_cast<uint32_t>(std::max(place.position.max_bytes, 0))});
     find_partition(services, context, terms, target);
     if (target.partition == partitions_[slot]) continue;

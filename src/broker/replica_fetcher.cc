@@ -162,6 +162,7 @@ void ReplicaFetcher::reset_session() {
   session_epoch_ = FetchSession::kInitialEpoch;
   for (const auto& [key, entry] : entries_) {
     leave_session(*entry);
+    entry->question = 0;
     make_dirty(entry);
   }
   removed_.clear();

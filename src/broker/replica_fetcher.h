@@ -124,7 +124,7 @@ class ReplicaFetcher final : public std::enable_shared_from_this<ReplicaFetcher>
   Task<Status> bring_producers();
   Task<Status> bring_producers(std::vector<EntryPtr> entries);
   Task<void> begin_with_producers(EntryPtr entry, const kafka::NaruProducersResponse::LedPartition& told);
-  static void add(kafka::FetchRequest& request, const Entry& entry, int32_t max_bytes);
+  static void add(kafka::FetchRequest& request, Entry& entry, int32_t max_bytes);
   static void forget(kafka::FetchRequest& request, const Key& key);
   bool begin_wait(kafka::FetchRequest& request);
   void end_wait();

@@ -31,6 +31,7 @@ class ReplicaFetcher::Entry final : public FollowerObserver, public std::enable_
   bool in_session = false;
   bool in_syncing = false;
   bool says_it_again = false;
+  int64_t question = 0;  // of the leader, in this session, and not answered yet; 0: none
   FollowerPosition sent;
   Offset leaders_high_watermark{0};
   MonotonicTime not_before;

@@ -61,7 +61,7 @@ Task<bool> ReplicaFetcher::position(EntryPtr entry) {
   co_return !same;
 }
 
-void ReplicaFetcher::add(kafka::FetchRequest& request, const Entry& entry, int32_t max_bytes) {
+void ReplicaFetcher::add(kafka::FetchRequest& request, Entry& entry, int32_t max_bytes) {
   const auto [topic_id, index] = entry.key();
   if (request.topics.empty() || request.topics.back().topic_id != topic_id) {
     request.topics.emplace_back().topic_id = topic_id;
@@ -74,6 +74,8 @@ void ReplicaFetcher::add(kafka::FetchRequest& request, const Entry& entry, int32
   wanted.log_start_offset = entry.sent.log_start;
   wanted.partition_max_bytes = max_bytes;
   wanted.flushed_offset = entry.sent.flushed_end;
+  // The position was taken after the question had come, by a partition that follows.
+  wanted.answered_question = std::exchange(entry.question, 0);
 }
 
 void ReplicaFetcher::forget(kafka::FetchRequest& request, const Key& key) {
@@ -124,6 +126,7 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
                           .diverging = {answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset},
                           .tombstones = {answer.tombstones.horizon, answer.tombstones.drops}};
   const FollowerStep step = co_await follow_leader(entry->partition, parts_.seams.scheduler, told, std::move(records));
+  entry->question = answer.question;
   if (step.action == Action::wait) {
     retry_later(*entry, step.problem);
   } else {
@@ -131,7 +134,9 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
     entry->reported = ErrorCode::none;
     if (answer.error_code == ErrorCode::none) entry->leaders_high_watermark = answer.high_watermark;
     const bool start_moved = step.move_start_to >= Offset(0);
-    if (step.action == Action::append && !had_records && !start_moved) co_return;  // nothing to tell
+    const bool asked = entry->question != 0;
+    entry->says_it_again |= asked;
+    if (step.action == Action::append && !had_records && !start_moved && !asked) co_return;  // nothing to tell
   }
   make_dirty(entry);
 }

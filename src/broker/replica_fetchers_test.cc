@@ -213,6 +213,7 @@ class FollowingBroker : public testing::Test {
                                                                   .flushed_end = wanted.flushed_offset,
                                                                   .log_start = wanted.log_start_offset,
                                                                   .current_leader_epoch = wanted.current_leader_epoch,
+                                                                  .answered_question = wanted.answered_question,
                                                                   .max_bytes = 1 << 20,
                                                                   .at_least_one_batch = true});
     };
@@ -222,6 +223,7 @@ class FollowingBroker : public testing::Test {
     partition.error_code = view.status.code();
     partition.high_watermark = view.high_watermark;
     partition.log_start_offset = view.log_start_offset;
+    partition.question = view.question;
     partition.diverging_epoch = {.epoch = view.diverging.epoch, .end_offset = view.diverging.end_offset};
     if (view.slice.empty()) return false;
     Bytes bytes(view.slice.bytes);
@@ -326,6 +328,35 @@ TEST_F(FollowingBroker, AnIdlePartitionIsToldAgainAndAgainWhileThisBrokerIsNotIn
   times_told.clear();
   world.run_for(21s);
   EXPECT_TRUE(times_told.empty());
+}
+
+TEST_F(FollowingBroker, AQuestionOfTheLeaderIsAnsweredOnce) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(1s);
+  times_told.clear();
+  Status proven(ErrorCode::request_timed_out);
+  led(1)->prove_leadership(kNoLeaderEpoch, [&proven](const Status& status) { proven = status; });
+  world.run_for(2s);
+  EXPECT_TRUE(proven.ok()) << proven.to_string();
+  EXPECT_EQ(times_told, (std::map<Uuid, int>{{Uuid{9, 1}, 1}}));
+}
+
+// The leader's numbers may begin anew with its next life.
+TEST_F(FollowingBroker, AQuestionOfAnEarlierConnectionIsNotAnswered) {
+  add_partition(1);
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(1s);
+  hold_at_once = hold_waiting = true;
+  world.run_for(1s);
+  led(1)->prove_leadership(kNoLeaderEpoch, [](const Status&) {});
+  hold_at_once = hold_waiting = false;
+  world.network().cut_all();
+  world.run_for(Milliseconds(1));
+  for (int i = 0; i < 1000 && session.at(Uuid{9, 1}).answered_question == 0 && full_requests < 2; ++i) {
+    world.run_for(Milliseconds(1));
+  }
+  EXPECT_EQ(session.at(Uuid{9, 1}).answered_question, 0);
 }
 
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {

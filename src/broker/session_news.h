@@ -24,6 +24,7 @@ class SessionNews final : public FetchWatcher {
     tell(slot, false, 0, audience == Audience::followers);
   }
   void high_watermark_moved(uint32_t slot) override { tell(slot, false, 0); }
+  void asked(uint32_t slot) override { tell(slot, false, 0, true); }
   void state_changed(uint32_t slot) override { tell(slot, true, 0); }
   MonotonicTime last_fetch_of(BrokerId follower) const override {
     return follower_.load(std::memory_order_relaxed) == follower.value()

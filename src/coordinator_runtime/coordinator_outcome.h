@@ -47,6 +47,9 @@ struct CoordinatorOutcome {
   std::optional<CoordinatorMarker> marker;
   // ok: these records and all before them are committed. Otherwise the reason why that will not be known.
   std::vector<UniqueFunction<void(const Status&)>> replies;
+  // The answers have to be true when they are asked for: they leave when it is proven that nobody else has been elected
+  // since. Costs a fetch of the followers, unless it writes anyway.
+  bool proves_leadership = false;
   // Numbers of records, ascending: before these the step may be cut when it is too large for a batch. A crash leaves
   // the part up to the next cut, or nothing of it.
   std::vector<size_t> cuts;

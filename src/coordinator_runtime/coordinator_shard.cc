@@ -202,9 +202,10 @@ void CoordinatorShard::decide(Decide&& decide) {
 void CoordinatorShard::take(CoordinatorOutcome outcome) {
   const bool writes = !outcome.records.empty() || outcome.marker.has_value();
   if (!writes && gathered_.parts.empty() && !writing_) {
-    answer(std::move(outcome.replies));
+    answer(std::move(outcome.replies), outcome.proves_leadership);
     return;
   }
+  gathered_.proves_leadership |= outcome.proves_leadership;
   gathered_.bytes += size_of(outcome.records);
   if (writes) std::ranges::move(parts_of(outcome, services_.batch_max_bytes), std::back_inserter(gathered_.parts));
   if (is_planted(Canary::early_coordinator_reply)) {
@@ -216,15 +217,20 @@ void CoordinatorShard::take(CoordinatorOutcome outcome) {
 }
 
 // To those who have looked at what is committed.
-void CoordinatorShard::answer(Replies replies) {
+void CoordinatorShard::answer(Replies replies, bool proves_leadership) {
   if (replies.empty()) return;
-  if (partition_->has_contact()) return tell(std::move(replies), Status());
-  partition_->confirm_leadership(
-      leader_epoch_, [self = shared_from_this(), replies = std::move(replies)](const Status& leads) mutable {
-        self->strand_.run([self, replies = std::move(replies), leads]() mutable {
-          tell(std::move(replies), leads.ok() ? leads : to_client(leads));
-        });
-      });
+  const bool proves = proves_leadership && !is_planted(Canary::stale_positions_told);
+  if (!proves && partition_->has_contact()) return tell(std::move(replies), Status());
+  auto answer = [self = shared_from_this(), replies = std::move(replies)](const Status& leads) mutable {
+    self->strand_.run([self, replies = std::move(replies), leads]() mutable {
+      tell(std::move(replies), leads.ok() ? leads : to_client(leads));
+    });
+  };
+  if (proves) {
+    partition_->prove_leadership(leader_epoch_, std::move(answer));
+  } else {
+    partition_->confirm_leadership(leader_epoch_, std::move(answer));
+  }
 }
 
 // --- Writing ---------------------------------------------------------------------------------------------------------
@@ -269,7 +275,7 @@ std::vector<CoordinatorShard::Part> CoordinatorShard::batches_of(std::vector<Par
 
 void CoordinatorShard::write_gathered() {
   Gathered gathered = std::exchange(gathered_, {});
-  if (gathered.parts.empty()) return answer(std::move(gathered.replies));
+  if (gathered.parts.empty()) return answer(std::move(gathered.replies), gathered.proves_leadership);
   writing_ = std::move(gathered.replies);
   services_.tasks.spawn(write(shared_from_this(), std::move(gathered.parts)));
 }

@@ -14,7 +14,8 @@
 // transaction are a batch of their own, which the partition knows as part of that transaction, and so are markers.
 //
 // Who is cut off from the cluster may have been replaced, and does not know what the next coordinator has promised:
-// then answers without records leave only if the partition cannot have another leader.
+// then answers without records leave only if the partition cannot have another leader. That takes time to notice; an
+// answer on which transactions are built waits until the followers have said that they follow still.
 //
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
@@ -102,6 +103,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   struct Gathered {
     std::vector<Part> parts;  // in the order in which they were applied
     Replies replies;
+    bool proves_leadership = false;
     size_t bytes = 0;
   };
   using Self = std::shared_ptr<CoordinatorShard>;
@@ -111,7 +113,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   template <class Decide>
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
-  void answer(Replies replies);
+  void answer(Replies replies, bool proves_leadership);
   void write_gathered();
   Task<void> write(Self self, std::vector<Part> parts);
   static std::vector<Part> parts_of(CoordinatorOutcome& outcome, size_t max_bytes);

@@ -73,8 +73,9 @@ class Words final : public StateShard {
     ASSERT_TRUE(apply_marker(producer, outcome.marker->marker).ok());
     outcome.answer<std::string>(std::move(reply), "ended");
   }
-  void look(const std::string& word, Reply<std::string> reply, CoordinatorOutcome& outcome) {
+  void look(const std::string& word, bool proves, Reply<std::string> reply, CoordinatorOutcome& outcome) {
     const auto found = said_.find(word);
+    outcome.proves_leadership = proves;
     outcome.answer<std::string>(std::move(reply), found == said_.end() ? "" : found->second);
   }
   void wait(const std::string& word, Reply<std::string> reply) { waiting_.emplace(word, std::move(reply)); }
@@ -156,9 +157,9 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
       words.say(word, value, std::move(reply), outcome);
     });
   }
-  std::shared_ptr<Answer> look(std::string word) {
+  std::shared_ptr<Answer> look(std::string word, bool proves = false) {
     return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
-      words.look(word, std::move(reply), outcome);
+      words.look(word, proves, std::move(reply), outcome);
     });
   }
   std::shared_ptr<Answer> whisper(std::string word, std::string value) {
@@ -307,6 +308,48 @@ TEST_F(CoordinatorShardTest, WhoMayHaveBeenReplacedTellsNobodyWhatItKnows) {
   EXPECT_EQ(look("a")->text(), "NOT_COORDINATOR") << "broker 2 has not fetched for long";
   contact.heard(world.now());
   EXPECT_EQ(look("a")->text(), "1");
+}
+
+// A follower that fetches, in the strand of its own.
+TEST_F(CoordinatorShardTest, WhatTransactionsAreBuiltOnLeavesWhenTheFollowersHaveSaidThatTheyFollow) {
+  const PartitionAssignment both{.leader = BrokerId(1),
+                                 .leader_epoch = LeaderEpoch(4),
+                                 .partition_epoch = 3,
+                                 .replicas = {BrokerId(1), BrokerId(2)},
+                                 .isr = {BrokerId(1), BrokerId(2)}};
+  open(both);
+  int64_t question = 0;
+  const auto fetch = [&]() -> Task<void> {
+    const PartitionView view = co_await partition->read_as_follower({.replica = BrokerId(2),
+                                                                     .broker_epoch = 7,
+                                                                     .from = Offset(1),
+                                                                     .last_fetched_epoch = LeaderEpoch(4),
+                                                                     .flushed_end = Offset(1),
+                                                                     .log_start = Offset(0),
+                                                                     .current_leader_epoch = LeaderEpoch(4),
+                                                                     .answered_question = question});
+    EXPECT_TRUE(view.status.ok()) << view.status.to_string();
+    EXPECT_LT(view.diverging.end_offset, Offset(0));
+    question = view.question;
+  };
+  world.run_for(1s);
+  const auto said = say("a", "1");
+  const auto behind = look("a", true);
+  sync();
+  EXPECT_EQ(said->text(), "(nothing)");
+  world.run_task(fetch());
+  EXPECT_EQ(said->text(), "1");
+  EXPECT_EQ(behind->text(), "(nothing)") << "it came while the record was written, which proves nothing for later";
+  const auto looked = look("a", true);
+  EXPECT_EQ(look("a")->text(), "1") << "others need not wait";
+  world.run_task(fetch());
+  EXPECT_EQ(looked->text(), "(nothing)");
+  world.run_task(fetch());
+  EXPECT_EQ(behind->text(), "1");
+  EXPECT_EQ(looked->text(), "1");
+  const auto too_late = look("a", true);
+  partition->assign(leads_alone(BrokerId(2), LeaderEpoch(5)));
+  EXPECT_EQ(too_late->text(), "NOT_COORDINATOR");
 }
 
 TEST_F(CoordinatorShardTest, StepsThatAreLargeTogetherAreSpreadOverBatches) {

@@ -93,7 +93,7 @@ void FetchSession::news(Slot slot) {
 
 bool FetchSession::must_tell(Slot slot, const FetchSeen& seen) const {
   const Entry& entry = entries_[slot];
-  return seen.has_records || seen.diverges || seen.elsewhere || seen.error != ErrorCode::none ||
+  return seen.has_records || seen.diverges || seen.elsewhere || seen.asks || seen.error != ErrorCode::none ||
          seen.high_watermark != entry.told_high_watermark || seen.log_start_offset != entry.told_log_start_offset;
 }
 

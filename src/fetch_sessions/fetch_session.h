@@ -30,9 +30,10 @@ struct FetchPosition {
   Offset fetch_offset{0};
   LeaderEpoch current_leader_epoch{-1};
   int32_t max_bytes = 0;
-  LeaderEpoch last_fetched_epoch{-1};  // these three are said by followers
+  LeaderEpoch last_fetched_epoch{-1};  // these four are said by followers
   Offset flushed_offset{-1};
   Offset log_start_offset{-1};
+  int64_t answered_question = 0;
 };
 
 // What was found in a partition.
@@ -42,6 +43,7 @@ struct FetchSeen {
   Offset log_start_offset{-1};
   bool diverges = false;      // the follower's log is another one
   bool elsewhere = false;     // the client should read from another replica
+  bool asks = false;          // the follower something
   bool has_records = false;   // in the answer
   bool more_to_read = false;  // there is data at the fetch offset, in the answer or not
 };

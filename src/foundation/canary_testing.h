@@ -30,6 +30,8 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::read_uncommitted, "read_uncommitted"},
     CanaryName{Canary::latest_before_known, "latest_before_known"},
     CanaryName{Canary::load_before_known, "load_before_known"},
+    // A group has to be asked in the seconds in which a coordinator does not know yet that it was replaced.
+    CanaryName{Canary::stale_positions_told, "stale_positions_told", CanaryFinder::unit_test},
     CanaryName{Canary::failed_write_kept, "failed_write_kept"},
     CanaryName{Canary::early_coordinator_reply, "early_coordinator_reply"},
     CanaryName{Canary::duplicates_stored, "duplicates_stored"},

@@ -263,6 +263,7 @@ void Partition::tell_acks_and_readers() {
   readable_.commit(high_watermark(), stable);
   tell_readers();
   tell_committed();
+  tell_proven();
 }
 
 void Partition::note_stable(Offset stable) {
@@ -371,6 +372,7 @@ void Partition::stop_serving(const Status& reason) {
   for (auto& [id, watch] : watches_) watch.watcher->state_changed(watch.slot);
   tell_committed();
   tell_start_waiters();
+  tell_proven();
 }
 
 void Partition::fail_waiters(const Status& reason) {
@@ -395,6 +397,32 @@ void Partition::confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void
   strand_.run([self = shared_from_this(), leader_epoch, told = std::move(told)]() mutable {
     told(self->why_not_deciding(leader_epoch));
   });
+}
+
+void Partition::prove_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told) {
+  strand_.run([self = shared_from_this(), leader_epoch, told = std::move(told)]() mutable {
+    if (const Status refused = self->why_not_deciding(leader_epoch); !refused.ok()) return told(refused);
+    const int64_t question = self->leader_->ask_followers(self->services_.clock.now());
+    self->waiting_for_proof_.emplace_back(question, std::move(told));
+    self->tell_proven();
+    if (self->waiting_for_proof_.empty()) return;
+    for (auto& [id, watch] : self->watches_) {
+      if (watch.audience == Audience::followers) watch.watcher->asked(watch.slot);
+    }
+  });
+}
+
+void Partition::tell_proven() {
+  if (waiting_for_proof_.empty()) return;
+  const Status refused = why_not_deciding(kNoLeaderEpoch);
+  auto waiting = std::exchange(waiting_for_proof_, {});
+  for (auto& [question, told] : waiting) {
+    if (!refused.ok() || leader_->is_followed_since(question)) {
+      told(refused);
+    } else {
+      waiting_for_proof_.emplace_back(question, std::move(told));
+    }
+  }
 }
 
 // Whoever was elected was in the maximal in-sync set (an answer of the controller may have been lost), and does not

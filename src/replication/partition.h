@@ -90,6 +90,8 @@ class FetchWatcher {
   virtual void log_start_moved(uint32_t slot, Audience audience) = 0;
   // Of followers only: consumers are told that there is more to read.
   virtual void high_watermark_moved(uint32_t slot) = 0;
+  // Of followers only: the leader wants to hear from them now.
+  virtual void asked(uint32_t slot) = 0;
   // Of a session: when this broker has fetched in it last, as a follower. It looks only at partitions with news, so of
   // all others this is the sign that they are followed still. Thread-safe.
   virtual MonotonicTime last_fetch_of(BrokerId /*follower*/) const { return MonotonicTime::min(); }
@@ -123,6 +125,7 @@ struct PartitionView {
   uint64_t readable_bytes = 0;  // of this reader, for watch()
   EpochEnd diverging;           // read_as_follower() only; end_offset -1: the logs agree
   TombstoneHorizon tombstones;  // likewise; offset 0: nothing is missing from where the follower is
+  int64_t question = 0;         // likewise; not 0: the follower has to repeat it, if it follows still
   LogSlice slice;               // of the two reads only
   // With read_committed: those that overlap the slice from the wanted offset on, by where they begin.
   std::vector<AbortedTransaction> aborted;
@@ -147,6 +150,7 @@ struct FollowerFetch {
   Offset flushed_end{-1};
   Offset log_start{-1};
   LeaderEpoch current_leader_epoch{-1};
+  int64_t answered_question = 0;
   uint32_t max_bytes = 0;
   bool at_least_one_batch = false;
 };
@@ -309,8 +313,11 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   // Whether the cluster was heard of lately. If not, another one may lead: confirm_leadership(). Any thread.
   bool has_contact() const { return services_.contact == nullptr || !services_.contact->lost(services_.clock.now()); }
-  // Tells, inside the strand, whether this broker leads in this epoch and nobody else can have been elected since.
+  // Tells, inside the strand, whether this broker leads in this epoch and, as far as clocks can tell, nobody else.
   void confirm_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told);
+  // The same without clocks: everybody who may have been elected is asked. Takes as long as a fetch of the slowest of
+  // them; one that does not answer leaves the in-sync set, or this broker finds that it may be replaced.
+  void prove_leadership(LeaderEpoch leader_epoch, UniqueFunction<void(const Status&)> told);
 
   // --- For a leader's followers. -------------------------------------------------------------------------------------
   // co_await partition->read_as_follower(...): whole batches to the end of the log, or where the logs part. Notes what
@@ -466,6 +473,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   Status why_not_deciding(LeaderEpoch leader_epoch) const;
   // Another leader may have been elected without this broker's knowledge.
   bool may_be_replaced() const;
+  // Those for whom everybody has answered, or nobody needs to any more.
+  void tell_proven();
   bool is_in_session_since(BrokerId follower, MonotonicTime moment) const;
   Offset common_start() const { return leader_ ? leader_->common_start() : kNoOffset; }
   Status why_not_readable(Offset from) const;
@@ -553,6 +562,8 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Both are bounded: by those who load from this partition, and by the requests that delete records.
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_commit_;
   std::vector<std::pair<Offset, std::shared_ptr<Wakeup>>> waiting_for_start_;
+  // By question, ascending; bounded by the requests of clients.
+  std::vector<std::pair<int64_t, UniqueFunction<void(const Status&)>>> waiting_for_proof_;
   std::weak_ptr<FollowerObserver> follower_observer_;
   std::atomic<bool> told_leader_{false};
   std::atomic<bool> told_under_replicated_{false};

@@ -75,6 +75,28 @@ std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const 
   return silent;
 }
 
+int64_t PartitionLeader::ask_followers(MonotonicTime now) {
+  question_ = std::max<int64_t>(question_ + 1, now.time_since_epoch().count());
+  return question_;
+}
+
+int64_t PartitionLeader::question_for(BrokerId follower) const {
+  const auto found = followers_.find(follower);
+  return found != followers_.end() && found->second.answered_question < question_ ? question_ : 0;
+}
+
+void PartitionLeader::follower_answered(BrokerId follower, int64_t question) {
+  const auto found = followers_.find(follower);
+  if (found == followers_.end() || question > question_) return;
+  found->second.answered_question = std::max(found->second.answered_question, question);
+}
+
+bool PartitionLeader::is_followed_since(int64_t question) const {
+  return std::ranges::all_of(followers_, [&](const auto& entry) {
+    return !in_maximal_set(entry.first) || entry.second.answered_question >= question;
+  });
+}
+
 std::optional<Offset> PartitionLeader::slowest_since(MonotonicTime moment) const {
   std::optional<Offset> slowest;
   for (const auto& [id, follower] : followers_) {

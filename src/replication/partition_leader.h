@@ -110,6 +110,17 @@ class PartitionLeader {
   void proposal_answered(const IsrProposal& asked, const IsrAnswer& answer, MonotonicTime now);
   bool proposal_on_its_way() const { return on_its_way_; }
 
+  // --- Whether it is followed still. --------------------------------------------------------------------------------
+  // Whoever may be elected is asked from now on. One that has repeated the number did not lead at some moment after
+  // this call. Numbers rise, also from one leader of this process to the next.
+  int64_t ask_followers(MonotonicTime now);
+  // What this follower has to be asked; 0: nothing.
+  int64_t question_for(BrokerId follower) const;
+  // After follower_fetched().
+  void follower_answered(BrokerId follower, int64_t question);
+  // So say all who may be elected, at a moment after the question was asked.
+  bool is_followed_since(int64_t question) const;
+
   // --- Acknowledgements. ---------------------------------------------------------------------------------------------
   // What to tell somebody who wants everything below `end` acknowledged; nothing: he has to wait_for() it.
   std::optional<Status> verdict(Offset end, Acks acks) const;
@@ -148,6 +159,7 @@ class PartitionLeader {
     // The controller has taken it out: it may be gone, so it does not come back before it has fetched again.
     bool was_expelled = false;
     MonotonicTime last_fetch;
+    int64_t answered_question = 0;
     Pursuit of_end;    // of the log
     Pursuit of_start;  // likewise: until all have moved theirs, clients are not told that it has moved
   };
@@ -184,6 +196,7 @@ class PartitionLeader {
   Offset epoch_start_;
   Offset high_watermark_;
   Offset common_start_ = kNoOffset;
+  int64_t question_ = 0;  // the newest; 0: none was asked
 
   Waiters for_own_sync_;
   Waiters for_high_watermark_;

@@ -73,6 +73,7 @@ void Partition::resign() {
       Status(ErrorCode::not_leader_or_follower, "another leader was elected before the records were committed"));
   leader_.reset();
   guards_.clear();
+  tell_proven();
 }
 
 void Partition::publish_role() {
@@ -107,8 +108,10 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
     view.status = Status(ErrorCode::not_leader_or_follower, "not a replica, or an earlier life of one");
     return view;
   }
+  leader_->follower_answered(request.replica, request.answered_question);
   propose(leader_->maybe_expand(now));
   tell_acks_and_readers();
+  view.question = leader_->question_for(request.replica);
   view.high_watermark = leader_->high_watermark();
   if (log_->tombstone_horizon().offset > request.from) view.tombstones = log_->tombstone_horizon();
   read_slice(view, request.from, request.max_bytes, request.at_least_one_batch, EmptyBatches::keep);
@@ -131,6 +134,7 @@ void Partition::check_followers() {
   strand_.run([self = shared_from_this()] {
     if (!self->availability_.ok() || !self->leader_) return;
     self->propose(self->leader_->check_followers(self->services_.clock.now()));
+    self->tell_proven();
   });
 }
 

@@ -166,6 +166,7 @@ TEST_F(TransactionsInPartition, WhoWaitsForStableRecordsIsToldWhenTheTransaction
     void state_changed(uint32_t) override {}
     void log_start_moved(uint32_t, Audience) override {}
     void high_watermark_moved(uint32_t) override {}
+    void asked(uint32_t) override {}
     uint64_t bytes = 0;
   };
   open();

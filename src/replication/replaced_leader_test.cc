@@ -82,6 +82,85 @@ TEST_F(ReplacedLeader, ThatLooksAtTheCommittedSetAloneIsNoticed) {
   EXPECT_TRUE(confirmed().ok());
 }
 
+// --- The same without clocks -----------------------------------------------------------------------------------------
+
+class ProvenLeader : public ReplacedLeader {
+ protected:
+  using Told = std::shared_ptr<std::optional<Status>>;
+  Told prove(int32_t epoch) {
+    auto told = std::make_shared<std::optional<Status>>();
+    at(1).partition->prove_leadership(LeaderEpoch(epoch), [told](const Status& status) { *told = status; });
+    return told;
+  }
+  Told prove() { return prove(leader_epoch); }
+};
+
+TEST_F(ProvenLeader, IsFollowedByEveryoneWhoMayBeElected) {
+  open();
+  for (const int32_t id : {2, 3}) fetch(id);
+  const Told told = prove();
+  for (const int32_t id : {2, 3}) fetch(id);
+  EXPECT_FALSE(told->has_value()) << "these fetches may have been on their way when it was asked";
+  fetch(2);
+  EXPECT_FALSE(told->has_value()) << "3 may be elected";
+  const Told later = prove();
+  fetch(3);
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->ok());
+  EXPECT_FALSE(later->has_value()) << "what 2 has said is older";
+  for (int i = 0; i < 2; ++i) {
+    for (const int32_t id : {2, 3}) fetch(id);
+  }
+  EXPECT_TRUE(later->has_value());
+}
+
+TEST_F(ProvenLeader, IsOneThatLeadsAlone) {
+  open();
+  assign(1, {1}, false);
+  const Told told = prove();
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->ok());
+}
+
+TEST_F(ProvenLeader, WaitsAlsoForThoseWhoMayHaveBeenTakenIn) {
+  lead_alone_with_a_proposal_on_its_way();
+  const Told told = prove();
+  EXPECT_FALSE(told->has_value());
+  for (int i = 0; i < 2; ++i) fetch(2);
+  EXPECT_TRUE(told->has_value());
+}
+
+TEST_F(ProvenLeader, DoesNotWaitForOneWhoHasLeftTheInSyncSet) {
+  open();
+  const Told told = prove();
+  for (int i = 0; i < 2; ++i) fetch(2);
+  EXPECT_FALSE(told->has_value());
+  assign(1, {1, 2}, false);
+  ASSERT_TRUE(told->has_value());
+  EXPECT_TRUE((*told)->ok());
+}
+
+TEST_F(ProvenLeader, IsNoneOfAnotherEpoch) {
+  open();
+  EXPECT_EQ(**prove(leader_epoch - 1), ErrorCode::not_leader_or_follower);
+  const Told told = prove();
+  lead(2);
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ(**told, ErrorCode::not_leader_or_follower);
+  EXPECT_EQ(**prove(), ErrorCode::not_leader_or_follower);
+}
+
+TEST_F(ProvenLeader, GivesUpWhenItMayHaveBeenReplaced) {
+  open();
+  for (const int32_t id : {2, 3}) fetch(id);
+  const Told told = prove();
+  world.run_for(40s);
+  EXPECT_FALSE(told->has_value());
+  at(1).partition->check_followers();
+  ASSERT_TRUE(told->has_value());
+  EXPECT_EQ(**told, ErrorCode::not_leader_or_follower);
+}
+
 // --- Where epochs end ------------------------------------------------------------------------------------------------
 
 class EpochEnds : public ReplacedLeader {

@@ -37,6 +37,7 @@ class ReplicaSet {
     ManualDurability& durability() { return durabilities.back(); }
     std::shared_ptr<Partition> partition;
     int64_t broker_epoch = 100;
+    int64_t question = 0;  // of the leader, in its last answer
     BrokerId id;
   };
 
@@ -123,8 +124,10 @@ class ReplicaSet {
                                                        .flushed_end = position.flushed_end,
                                                        .log_start = position.log_start,
                                                        .current_leader_epoch = position.leader_epoch,
+                                                       .answered_question = std::exchange(follower.question, 0),
                                                        .max_bytes = max_bytes,
                                                        .at_least_one_batch = true});
+      follower.question = view.question;
       Bytes bytes(view.slice.bytes);
       if (!view.slice.empty()) EXPECT_TRUE(view.slice.file->read_at(view.slice.position, bytes).has_value());
       if (damage) bytes[bytes.size() - 2] ^= std::byte{1};

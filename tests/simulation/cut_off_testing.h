@@ -162,9 +162,44 @@ class CutOffCoordinator : public CutOff {
     int64_t offset = -1;
     bool operator==(const Fetched&) const = default;
   };
-  static Task<Fetched> fetch(std::shared_ptr<KafkaClient> client) {
+  // 5 is committed at the first coordinator, which is cut off then, and 9 at the next.
+  struct Replaced {
+    std::shared_ptr<KafkaClient> old, next;
+  };
+  Task<Replaced> replace(Duration patience) {
+    const auto old = co_await coordinator();
+    EXPECT_NE(old, nullptr);
+    if (!old) co_return Replaced{};
+    ErrorCode committed = ErrorCode::coordinator_load_in_progress;
+    for (int tries = 0; tries < 100 && committed != ErrorCode::none; ++tries) {
+      co_await wait(300ms);
+      committed = co_await commit(old, 5);
+    }
+    for (const bool stable : {false, true}) EXPECT_EQ(co_await fetch(old, stable), (Fetched{ErrorCode::none, 5}));
+    for (const auto& broker : cluster_.brokers()) {
+      if (broker->address() == old->address()) cut_off({broker->id()});
+    }
+    co_await wait(patience);
+    std::shared_ptr<KafkaClient> next = co_await coordinator();
+    while (next && next->address() == old->address()) {  // who is cut off still believes to be it
+      next->close();
+      co_await wait(100ms);
+      next = co_await coordinator();
+    }
+    EXPECT_NE(next, nullptr);
+    if (!next) co_return Replaced{};
+    committed = ErrorCode::coordinator_load_in_progress;
+    for (int tries = 0; tries < 100 && committed != ErrorCode::none; ++tries) {
+      co_await wait(10ms);
+      committed = co_await commit(next, 9);
+    }
+    EXPECT_EQ(committed, ErrorCode::none);
+    co_return Replaced{old, next};
+  }
+  static Task<Fetched> fetch(std::shared_ptr<KafkaClient> client, bool stable = false) {
     kafka::OffsetFetchRequest request;
     request.group_id = kGroup;
+    request.require_stable = stable;
     request.topics.emplace();
     request.topics->push_back({.name = kTopic, .partition_indexes = {0}});
     const auto response =

@@ -28,6 +28,7 @@ class ParkedFetch final : public FetchWatcher {
   void state_changed(uint32_t) override { wakeup_.wake(); }
   void log_start_moved(uint32_t, Audience) override {}
   void high_watermark_moved(uint32_t) override {}
+  void asked(uint32_t) override { wakeup_.wake(); }
   void give_up() { wakeup_.wake(); }
   OneShot<>& woken() { return wakeup_.event(); }
 
@@ -68,6 +69,7 @@ Task<std::vector<FetchTarget>> targets_of(const BrokerServices& services, const 
                       .last_fetched_epoch = wanted.last_fetched_epoch,
                       .flushed_offset = wanted.flushed_offset,
                       .log_start_offset = wanted.log_start_offset,
+                      .answered_question = wanted.answered_question,
                       .max_bytes = static_cast<uint32_t>(std::max(wanted.partition_max_bytes, 0))});
       find_partition(services, context, terms, target);
     }

@@ -165,7 +165,8 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
       [fetch = std::move(question.fetch)](GroupCoordinator& groups, Reply<FetchOffsetsAnswer> reply,
                                           const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
         groups.fetch_offsets(std::move(fetch), std::move(reply), time, outcome);
-      });
+      },
+      context.connection->gone());
   const ErrorCode error = answer ? answer->error : answer.error().code();
   if (answer && !include_pending) {
     for (FetchedOffset& fetched : answer->offsets) fetched.pending_producer = kNoProducerId;
