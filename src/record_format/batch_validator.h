@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "foundation/bytes.h"
 #include "foundation/status.h"
@@ -33,6 +34,14 @@ struct ValidatedBatch {
   size_t uncompressed_size = 0;            // of the records, without the batch header
 };
 
+// A record that is to blame for the refusal of its batch, so that its producer can tell it from the others.
+struct RejectedRecord {
+  int32_t index = 0;  // in the batch
+  std::string reason;
+};
+// Of one batch; more are not named, because a small batch may expand to millions of them.
+inline constexpr size_t kRejectedRecordsMax = 16'384;
+
 // `records_field` is the records field of one partition in a Produce request. Errors carry a sentence for the client:
 //   corrupt_message               sizes or CRC do not match the bytes
 //   message_too_large             larger than max_message_bytes, or than max_decompressed_bytes once decompressed
@@ -40,9 +49,10 @@ struct ValidatedBatch {
 //   invalid_timestamp             a record's time is out of bounds, or the producer claims log append time
 //   invalid_record                everything else: not exactly one batch of format 2, control batches, counts and
 //                                 offsets that disagree, malformed records, missing keys, half a producer identity
-// `rejected_record` receives the index of the record that is to blame, if it is one record's fault.
+// `rejected` receives the records that are to blame, if the batch is refused for what single records are: times out of
+// bounds, missing keys.
 // Uncompressed records are checked where they are; compressed ones go through the thread's Decompressor.
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::optional<int32_t>* rejected_record = nullptr);
+                                               std::vector<RejectedRecord>* rejected = nullptr);
 
 }  // namespace naru

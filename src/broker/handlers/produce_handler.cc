@@ -62,7 +62,7 @@ constexpr size_t kBytesForWorker = 4 << 20;
 struct Slot {
   const kafka::ProduceRequest::TopicProduceData* topic;
   const kafka::ProduceRequest::PartitionProduceData* partition;
-  std::optional<int32_t> rejected_record;
+  std::vector<RejectedRecord> rejected;
   std::optional<TransactionVerdict> verified;  // of a batch that begins a transaction here
   Status unverified;                           // not ok: it must not
 };
@@ -91,8 +91,7 @@ bool takes_long(const std::vector<Slot>& slots, size_t request_bytes) {
 
 // Most batches expand a few times: memory for that is reserved first, and only what expands further is tried again with
 // memory for the most that is allowed. Small batches use what each thread has anyway.
-Result<ValidatedBatch> validate(const BrokerServices& services, const Slot& slot, ProduceRules rules,
-                                std::optional<int32_t>* rejected_record) {
+Result<ValidatedBatch> validate(const BrokerServices& services, Slot& slot, ProduceRules rules) {
   constexpr size_t kSmallBatch = 32 * 1024;
   constexpr uint64_t kOfEachThread = 1 << 20;
   constexpr uint64_t kUsualExpansion = 8;
@@ -102,14 +101,14 @@ Result<ValidatedBatch> validate(const BrokerServices& services, const Slot& slot
   const WallTimeMs now = services.clock.wall_now_ms();
   const auto header = parse_batch_header(records);
   if (!header || header->compression() == Compression::none) {
-    return validate_produced_batch(records, rules, now, rejected_record);
+    return validate_produced_batch(records, rules, now, &slot.rejected);
   }
   const auto within = [&](uint64_t limit, bool pay) -> Result<ValidatedBatch> {
     const auto memory = pay ? services.memory.try_reserve(MemoryAccount::decompression, kCopiesWhileGrowing * limit)
                             : std::optional(MemoryLease());
     if (!memory) return failure(ErrorCode::out_of_memory_budget, "no memory to decompress the batch; try again");
     rules.max_decompressed_bytes = limit;
-    return validate_produced_batch(records, rules, now, rejected_record);
+    return validate_produced_batch(records, rules, now, &slot.rejected);
   };
   const uint64_t usual = std::min(most, kOfEachThread + kUsualExpansion * records.size());
   auto validated = within(usual, records.size() > kSmallBatch);
@@ -133,8 +132,9 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
   return Status();
 }
 
-// Starts the append of one slot, or says why not. Inlined, what it has on its stack would double the frame of the
-// handler's coroutine, which is then more than the allocator keeps at hand for each thread.
+// Starts the append of one slot, or its refusal, or says why not. Inlined, what it has on its stack
+// would double the frame of the handler's coroutine, which is then more than the allocator keeps at hand for each
+// thread.
 [[gnu::noinline]] Status start_append(const BrokerServices& services, const RequestContext& context, Acks acks,
                                       Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index) {
   const HostedPartition hosted = find_partition(services, context, slot);
@@ -145,8 +145,13 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
   }
   if (Status refused = why_not_writable(services, context, hosted); !refused.ok()) return refused;
   if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
-  auto validated =
-      validate(services, slot, rules_for(*hosted.config, services.config, context.version), &slot.rejected_record);
+  auto validated = validate(services, slot, rules_for(*hosted.config, services.config, context.version));
+  constexpr uint64_t kMemoryOfRejected = 300;  // here, and in the answer
+  if (!context.memory.take_for_answer(kMemoryOfRejected * slot.rejected.size())) slot.rejected.clear();
+  if (!slot.rejected.empty()) {
+    hosted.partition->refuse(validated.error(), group, index);
+    return Status();
+  }
   if (!validated) return validated.error();
   if (const size_t bytes = slot.partition->records->size(); bytes > static_cast<size_t>(hosted.config->segment_bytes)) {
     return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", bytes,
@@ -245,6 +250,11 @@ bool has_transactional_batch(const std::vector<Slot>& slots) {
   });
 }
 
+// Not a leader that has lost its leadership in between.
+bool blames_records(ErrorCode code) {
+  return code == ErrorCode::invalid_record || code == ErrorCode::invalid_timestamp;
+}
+
 kafka::ProduceResponse build_response(const BrokerServices& services, const RequestContext& context,
                                       const std::vector<Slot>& slots, const AppendGroup& group) {
   kafka::ProduceResponse response;
@@ -272,9 +282,9 @@ kafka::ProduceResponse build_response(const BrokerServices& services, const Requ
       partition.error_message = result.status.message().empty() ? std::string(describe(result.status.code()).meaning)
                                                                 : result.status.message();
     }
-    if (slots[i].rejected_record) {
-      partition.record_errors.push_back(
-          {.batch_index = *slots[i].rejected_record, .batch_index_error_message = result.status.message()});
+    if (!blames_records(partition.error_code)) continue;
+    for (const RejectedRecord& rejected : slots[i].rejected) {
+      partition.record_errors.push_back({.batch_index = rejected.index, .batch_index_error_message = rejected.reason});
     }
   }
   hints.fill_endpoints(response.node_endpoints);
