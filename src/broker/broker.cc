@@ -193,7 +193,7 @@ struct Broker::Parts {
   ProducerIdPool producer_ids{[this] { return cluster->controller().allocate_producer_ids(); },
                               [this] { return metadata.current()->cluster().producer_ids_at_deletion; }};
   GroupCoordinators groups{seams, config, hosted, metadata, metrics, &memory};
-  MarkerWriter marker_writer{seams, hosted, groups};
+  MarkerWriter marker_writer{seams, hosted, groups, unsynced_logs};
   std::unique_ptr<TransactionCoordinators> transactions;
   std::unique_ptr<TransactionLink> transaction_link;
   std::unique_ptr<LogMaintenance> maintenance;

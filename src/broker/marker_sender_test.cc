@@ -122,7 +122,8 @@ class MarkerSenderTest : public testing::Test {
   MetadataBench bench_{3};
   MetadataPublisher publisher_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
-  MarkerWriter writer_{process_->seams(), hosted_, groups_};
+  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
+  MarkerWriter writer_{process_->seams(), hosted_, groups_, unsynced_logs_};
   Peers peers_{process_->seams(), kSelf};
   MarkerSender sender_{
       {.seams = process_->seams(), .self = kSelf, .metadata = publisher_, .peers = peers_, .writer = writer_}};

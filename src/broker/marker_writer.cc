@@ -22,6 +22,10 @@ Task<std::vector<Status>> MarkerWriter::write(std::vector<MarkerToWrite> markers
       tasks_.spawn(write_to_group(std::move(marker), group, i));
       continue;
     }
+    if (unsynced_logs_.full()) {
+      if (turns != nullptr) turns->hold();
+      co_await unsynced_logs_.some_room();
+    }
     const HostedPartition hosted = hosted_.find(marker.topic, marker.partition);
     if (hosted) {
       hosted.partition->append_marker(marker.request, group, i);

@@ -14,6 +14,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/hosted_partitions.h"
 #include "broker/turns.h"
+#include "log_storage/unsynced_logs.h"
 #include "platform/seams.h"
 #include "replication/partition.h"
 
@@ -28,8 +29,8 @@ struct MarkerToWrite {
 // Thread-safe. Everything it is made of outlives it.
 class MarkerWriter {
  public:
-  MarkerWriter(Seams seams, const HostedPartitions& hosted, GroupCoordinators& groups)
-      : seams_(seams), hosted_(hosted), groups_(groups) {}
+  MarkerWriter(Seams seams, const HostedPartitions& hosted, GroupCoordinators& groups, UnsyncedLogs& unsynced_logs)
+      : seams_(seams), hosted_(hosted), groups_(groups), unsynced_logs_(unsynced_logs) {}
 
   // All at once; returns when each is committed, refused, or was waited for long enough. Results in their order.
   // request_timed_out: it may have been written, and nobody waits for it; who wants to know asks again.
@@ -53,6 +54,7 @@ class MarkerWriter {
   Seams seams_;
   const HostedPartitions& hosted_;
   GroupCoordinators& groups_;
+  UnsyncedLogs& unsynced_logs_;
   std::mutex mutex_;
   std::set<Asked> asked_;  // and not answered yet
   TaskGroup tasks_;

@@ -61,7 +61,7 @@ class MarkerWriterTest : public BrokerWithOnePartition {
 
   std::string topic_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
-  MarkerWriter writer_{process_->seams(), hosted_, groups_};
+  MarkerWriter writer_{process_->seams(), hosted_, groups_, unsynced_logs_};
 };
 
 using Written = std::vector<ErrorCode>;
@@ -83,6 +83,31 @@ TEST_F(MarkerWriterTest, WhatIsNotCommittedInAMomentIsAskedForAgain) {
   durability_.sync();
   EXPECT_EQ(write({{}}), Written{ErrorCode::none});
   EXPECT_EQ(end(), Offset(1)) << "one marker";
+}
+
+// Each marker begins a segment, whose files are open until they are synced.
+TEST_F(MarkerWriterTest, ManyMarkersDoNotOpenMoreFilesThanThereAreDescriptors) {
+  topic_ = "t";
+  BrokerWithOnePartition::host(topic_, {{"flush.messages", "1000000"}, {"segment.bytes", "100"}});
+  std::vector<Wanted> all;
+  for (int16_t i = 0; i < 500; ++i) all.push_back({.epoch = i, .number = 1000 + i});
+  Written written;
+  TaskGroup tasks;
+  const auto write_all = [&]() -> Task<void> {
+    std::vector<MarkerToWrite> markers;
+    for (const Wanted& wanted : all) markers.push_back(marker(wanted));
+    for (const Status& status : co_await writer_.write(std::move(markers), {})) written.push_back(status.code());
+  };
+  tasks.spawn(write_all());
+  size_t most = 0;
+  for (int i = 0; i < 100 && written.empty(); ++i) {
+    most = std::max(most, unsynced_logs_.files());
+    if (durability_.asked > 0) durability_.sync();
+    world_.run_for(1ms);
+  }
+  world_.run_task(tasks.join());
+  EXPECT_EQ(written, Written(all.size(), ErrorCode::none));
+  EXPECT_LE(most, 210u) << "200 are enough, and what one append adds";
 }
 
 TEST_F(MarkerWriterTest, WhoStopsIsAnsweredAtOnce) {

@@ -59,7 +59,7 @@ class TransactionCoordinatorsTest : public BrokerWithOnePartition {
   }
 
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
-  MarkerWriter writer_{process_->seams(), hosted_, groups_};
+  MarkerWriter writer_{process_->seams(), hosted_, groups_, unsynced_logs_};
   Peers peers_{process_->seams(), BrokerId(0)};
   TransactionCoordinators coordinators_{{.seams = process_->seams(),
                                          .config = config_,

@@ -77,7 +77,8 @@ class TransactionLinkTest : public testing::Test {
   MetadataBench bench_{2};
   MetadataPublisher publisher_;
   GroupCoordinators groups_{process_->seams(), config_, hosted_, publisher_, metrics_};
-  MarkerWriter writer_{process_->seams(), hosted_, groups_};
+  UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};
+  MarkerWriter writer_{process_->seams(), hosted_, groups_, unsynced_logs_};
   Peers peers_{process_->seams(), kHere};
   TransactionCoordinators coordinators_{{.seams = process_->seams(),
                                          .config = config_,

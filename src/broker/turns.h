@@ -53,6 +53,10 @@ class Turns {
     return Awaiter{*this};
   }
 
+  // Before a wait that is not a turn's: requests behind this one wait, if their order matters, until settled().
+  void hold() {
+    if (order_ == Order::kept && !std::exchange(holds_, true)) context_.connection->hold_requests();
+  }
   // The requests behind this one may go on.
   void settled() {
     order_ = Order::free;
@@ -76,7 +80,7 @@ class Turns {
   }
   void begin_next(std::coroutine_handle<> coroutine) {
     in_turn_ = 0;
-    if (order_ == Order::kept && !std::exchange(holds_, true)) context_.connection->hold_requests();
+    hold();
     services_.scheduler.post([coroutine] { coroutine.resume(); });
   }
 
