@@ -218,8 +218,8 @@ void FuzzWorld::step() {
   const Duration before = processor_time();
   const uint64_t jobs_before = world_.queue().blocking_jobs_run();
   world_.step();
-  // Blocking work has threads of its own in a real broker.
-  if (world_.queue().blocking_jobs_run() == jobs_before) {
+  // Blocking work has threads of its own in a real broker, and one that has stopped is taken down in one piece.
+  if (world_.queue().blocking_jobs_run() == jobs_before && !all_stopped_) {
     const Duration took = processor_time() - before;
     report_.longest_event = std::max(report_.longest_event, took);
     if (took > kEventMax) {
@@ -320,6 +320,7 @@ Task<void> FuzzWorld::stop(SimulatedBroker& broker) {
 
 Task<void> FuzzWorld::stop_brokers() {
   for (const auto& broker : brokers_) co_await stop(*broker);
+  all_stopped_ = true;
   for (const auto& broker : brokers_) co_await broker->wait_for_remains();
 }
 

@@ -72,6 +72,7 @@ class FuzzWorld {
   uint64_t heap_at_rest_ = 0;
   uint64_t bytes_on_disks_ = 0;  // when it was last looked at; they are in memory
   uint64_t steps_ = 0;
+  bool all_stopped_ = false;
 };
 
 }  // namespace naru::fuzzing
