@@ -99,7 +99,7 @@ Status check_records(RecordReader& reader, const ProduceRules& rules, WallTimeMs
 }  // namespace
 
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::optional<int32_t>* rejected_record) {
+                                               std::optional<int32_t>* rejected_record, UseOfRecords* use) {
   NARU_TRY(check_bytes(records_field, rules));
   ValidatedBatch batch;
   NARU_TRY_ASSIGN(batch.header, parse_batch_header(records_field));
@@ -107,8 +107,10 @@ Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const Pr
   Decompressor& decompressor = Decompressor::of_this_thread();
   NARU_TRY_ASSIGN(RecordReader reader,
                   open_records(batch.header, records_field, decompressor, rules.max_decompressed_bytes));
-  batch.uncompressed_size = reader.bytes_left();
-  const Status status = check_records(reader, rules, now, batch, rejected_record);
+  const BytesView records = reader.rest();
+  batch.uncompressed_size = records.size();
+  Status status = check_records(reader, rules, now, batch, rejected_record);
+  if (status.ok() && use != nullptr) status = (*use)(records);
   decompressor.trim();
   if (!status.ok()) return failure(status);
   if (rules.timestamp_type == TimestampType::log_append_time) {

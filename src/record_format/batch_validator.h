@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "foundation/bytes.h"
+#include "foundation/function.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
 #include "record_format/record_batch.h"
@@ -33,6 +34,10 @@ struct ValidatedBatch {
   size_t uncompressed_size = 0;            // of the records, without the batch header
 };
 
+// For who has a use for the records of a batch that is valid, decompressed: they are gone when this returns. May not
+// decompress anything itself. What it returns is what the validation returns.
+using UseOfRecords = UniqueFunction<Status(BytesView records)>;
+
 // `records_field` is the records field of one partition in a Produce request. Errors carry a sentence for the client:
 //   corrupt_message               sizes or CRC do not match the bytes
 //   message_too_large             larger than max_message_bytes, or than max_decompressed_bytes once decompressed
@@ -43,6 +48,7 @@ struct ValidatedBatch {
 // `rejected_record` receives the index of the record that is to blame, if it is one record's fault.
 // Uncompressed records are checked where they are; compressed ones go through the thread's Decompressor.
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::optional<int32_t>* rejected_record = nullptr);
+                                               std::optional<int32_t>* rejected_record = nullptr,
+                                               UseOfRecords* use = nullptr);
 
 }  // namespace naru
