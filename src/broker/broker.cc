@@ -13,6 +13,7 @@
 #include "broker/fetch_sessions.h"
 #include "broker/group_coordinators.h"
 #include "broker/hosted_partitions.h"
+#include "broker/late_work.h"
 #include "broker/log_maintenance.h"
 #include "broker/marker_writer.h"
 #include "broker/partition_keeper.h"
@@ -196,6 +197,7 @@ struct Broker::Parts {
   std::unique_ptr<TransactionCoordinators> transactions;
   std::unique_ptr<TransactionLink> transaction_link;
   std::unique_ptr<LogMaintenance> maintenance;
+  LateWork late_work{seams.scheduler};
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
   std::unique_ptr<ConnectionServer> server;
@@ -227,6 +229,7 @@ struct Broker::Parts {
   Task<void> confirm_deletions(std::vector<Uuid> topics);
   Task<void> stop_coordinators();
   Task<void> stop_requests(StopPhases& phases);
+  Task<void> end_requests();
   Task<void> stop_cluster();
   Task<void> close_store(Status& closed);
 };
@@ -483,6 +486,7 @@ Status Broker::Parts::open_doors() {
                                   .marker_writer = marker_writer,
                                   .unsynced_logs = unsynced_logs,
                                   .contact = contact,
+                                  .late_work = late_work,
                                   .reads_sent_nearer = metrics.counter(
                                       "naru_fetch_preferred_replica_total",
                                       "Partitions of fetches whose consumers were sent to a replica in their rack"),
@@ -532,7 +536,12 @@ Task<void> Broker::Parts::stop_requests(StopPhases& phases) {
   co_await to_loop(seams.scheduler);
   co_await server->stop(seams.clock.now() + stop_limits::kConnections);
   co_await cluster->peers().close(PeerUse::requests);
-  co_await phases.run("requests without a client", stop_limits::kRequests, dispatcher->drain());
+  co_await phases.run("requests without a client", stop_limits::kRequests, end_requests());
+}
+
+Task<void> Broker::Parts::end_requests() {
+  co_await dispatcher->drain();
+  co_await late_work.join();
 }
 
 // Those who publish metadata first: whoever follows it may begin something in the background.

@@ -22,6 +22,7 @@ class Counter;
 class FetchSessions;
 class FilePins;
 class GroupCoordinators;
+class LateWork;
 class MarkerWriter;
 class MemoryBudget;
 class MetadataPublisher;
@@ -55,6 +56,7 @@ struct BrokerServices {
   MarkerWriter& marker_writer;
   UnsyncedLogs& unsynced_logs;
   ClusterContact& contact;
+  LateWork& late_work;
   Counter& reads_sent_nearer;
   const size_t files_per_fetch;  // descriptor_shares.h
   FilePins& file_pins;

@@ -38,6 +38,8 @@ class DecodedMemory final : public kafka::ArrayMemory {
     return true;
   }
 
+  // What was paid, for somebody who keeps the decoded form for longer.
+  MemoryLease hand_over() { return std::exchange(lease_, {}); }
   // The decoded form is gone, and what was made of it is paid for elsewhere.
   void release() { lease_.release(); }
 

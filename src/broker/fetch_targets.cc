@@ -128,6 +128,13 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
           .deadline = context.received + Milliseconds(request.max_wait_ms)};
 }
 
+bool may_fetch(const Authorizer& authorizer, const RequestContext& context, const FetchTerms& terms,
+               std::string_view topic) {
+  return terms.replica
+             ? authorizer.authorize(context, Operation::cluster_action, ResourceType::cluster, kClusterResource)
+             : authorizer.authorize(context, Operation::read, ResourceType::topic, topic);
+}
+
 void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
                     FetchTarget& target) {
   const HostedPartition hosted = terms.by_topic_id ? services.partitions.find(target.topic_id, target.index)
@@ -137,8 +144,7 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
                                            : why_not_here(services, hosted, target.topic, target.index);
     return;
   }
-  const std::string& topic = hosted.partition->identity().topic;
-  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic)) {
+  if (!may_fetch(services.authorizer, context, terms, hosted.partition->identity().topic)) {
     target.view.status = Status(ErrorCode::topic_authorization_failed);
     return;
   }

@@ -35,5 +35,58 @@ TEST_F(ReplicaStandingTest, IsThatOfAStrangerForWhoWasNeverABroker) {
   EXPECT_EQ(standing(0, epoch_of(0)), ReplicaStanding::stranger) << "nobody fetches from himself";
 }
 
+class MayFetch : public testing::Test, public Authorizer {
+ protected:
+  struct Right {
+    Operation operation;
+    ResourceType type;
+    std::string resource;
+    bool operator==(const Right&) const = default;
+  };
+  bool authorize(const RequestContext&, Operation operation, ResourceType type,
+                 std::string_view resource) const override {
+    return granted_ == Right{operation, type, std::string(resource)};
+  }
+  bool with(Right granted, const FetchTerms& terms) {
+    granted_ = std::move(granted);
+    return may_fetch(*this, context_, terms, "orders");
+  }
+
+  const Right read_topic_{Operation::read, ResourceType::topic, "orders"};
+  const Right act_for_cluster_{Operation::cluster_action, ResourceType::cluster, std::string(kClusterResource)};
+
+ private:
+  Right granted_ = read_topic_;
+  Principal principal_;
+  std::shared_ptr<Connection> connection_;
+  SharedBytes frame_;
+  RequestTimes times_{MonotonicTime::min()};
+  MemoryBudget budget_{1 << 20};
+  DecodedMemory memory_{budget_, 1};
+  RequestContext context_{.api = kafka::api_row(kafka::ApiKey::fetch),
+                          .version = 12,
+                          .correlation_id = 1,
+                          .client_id = {},
+                          .principal = principal_,
+                          .connection = connection_,
+                          .frame = frame_,
+                          .received = MonotonicTime::min(),
+                          .times = times_,
+                          .memory = memory_,
+                          .given_up = {}};
+};
+
+TEST_F(MayFetch, IsForConsumersTheRightToReadTheTopic) {
+  const FetchTerms consumer;
+  EXPECT_TRUE(with(read_topic_, consumer));
+  EXPECT_FALSE(with(act_for_cluster_, consumer));
+}
+
+TEST_F(MayFetch, IsForReplicasTheRightToActForTheCluster) {
+  const FetchTerms replica{.replica = FetchingReplica{.id = BrokerId(2)}};
+  EXPECT_TRUE(with(act_for_cluster_, replica));
+  EXPECT_FALSE(with(read_topic_, replica));
+}
+
 }  // namespace
 }  // namespace naru

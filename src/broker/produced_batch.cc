@@ -27,7 +27,7 @@ ProduceRules rules_for(const TopicConfig& config, const BrokerConfig& broker, in
 // Most batches expand a few times: memory for that is reserved first, and only what expands further is tried again with
 // memory for the most that is allowed. Small batches use what each thread has anyway.
 Result<ValidatedBatch> validate(const BrokerServices& services, BytesView records, ProduceRules rules,
-                                std::optional<int32_t>* rejected_record, UseOfRecords* use) {
+                                std::vector<RejectedRecord>* rejected, UseOfRecords* use) {
   constexpr size_t kSmallBatch = 32 * 1024;
   constexpr uint64_t kOfEachThread = 1 << 20;
   constexpr uint64_t kUsualExpansion = 8;
@@ -36,14 +36,14 @@ Result<ValidatedBatch> validate(const BrokerServices& services, BytesView record
   const WallTimeMs now = services.clock.wall_now_ms();
   const auto header = parse_batch_header(records);
   if (!header || header->compression() == Compression::none) {
-    return validate_produced_batch(records, rules, now, rejected_record, use);
+    return validate_produced_batch(records, rules, now, rejected, use);
   }
   const auto within = [&](uint64_t limit, bool pay) -> Result<ValidatedBatch> {
     const auto memory = pay ? services.memory.try_reserve(MemoryAccount::decompression, kCopiesWhileGrowing * limit)
                             : std::optional(MemoryLease());
     if (!memory) return failure(ErrorCode::out_of_memory_budget, "no memory to decompress the batch; try again");
     rules.max_decompressed_bytes = limit;
-    return validate_produced_batch(records, rules, now, rejected_record, use);
+    return validate_produced_batch(records, rules, now, rejected, use);
   };
   const uint64_t usual = std::min(most, kOfEachThread + kUsualExpansion * records.size());
   auto validated = within(usual, records.size() > kSmallBatch);
@@ -131,17 +131,17 @@ bool is_to_be_recompressed(const TopicConfig& config, BytesView batch) {
 }
 
 Result<ValidatedBatch> check_produced_batch(const BrokerServices& services, const TopicConfig& config, int16_t version,
-                                            SharedBytes& batch, std::optional<int32_t>* rejected_record) {
+                                            SharedBytes& batch, std::vector<RejectedRecord>* rejected) {
   const ProduceRules rules = rules_for(config, services.config, version);
   if (!is_to_be_recompressed(config, batch.view())) {
-    return validate(services, batch.view(), rules, rejected_record, nullptr);
+    return validate(services, batch.view(), rules, rejected, nullptr);
   }
   Recompression recompression(services, config, *codec_of(config), batch.view());
   UseOfRecords use = [&recompression](BytesView records) {
     recompression.recompress(records);
     return Status();
   };
-  NARU_TRY_ASSIGN(ValidatedBatch validated, validate(services, batch.view(), rules, rejected_record, &use));
+  NARU_TRY_ASSIGN(ValidatedBatch validated, validate(services, batch.view(), rules, rejected, &use));
   NARU_TRY(Status(recompression.status()));
   batch = recompression.take();
   NARU_TRY_ASSIGN(validated.header, parse_batch_header(batch.view()));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "broker/broker_services.h"
 #include "configuration/topic_config.h"
@@ -21,6 +21,6 @@ bool is_to_be_recompressed(const TopicConfig& config, BytesView batch);
 // gives back its memory when it goes. The errors of validate_produced_batch(), and message_too_large also for what is
 // larger than max.message.bytes in its new codec; out_of_memory_budget when there is no memory for the work.
 Result<ValidatedBatch> check_produced_batch(const BrokerServices& services, const TopicConfig& config, int16_t version,
-                                            SharedBytes& batch, std::optional<int32_t>* rejected_record);
+                                            SharedBytes& batch, std::vector<RejectedRecord>* rejected);
 
 }  // namespace naru

@@ -115,7 +115,7 @@ enum class ErrorCode : int16_t {
   shutting_down = 1010,
   unavailable = 1011,       // the coordination store did not answer: outcome unknown, read again before retrying
   version_conflict = 1012,  // a compare of a coordination-store transaction did not hold
-  log_offline = 1013,       // a failed sync is final: this log takes no more writes until restart
+  log_offline = 1013,       // no more writes: a sync has failed, or something ran out and is not there again
   out_of_memory_budget = 1014,
 };
 

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "record_format/decompressor.h"
 #include "record_format/record_reader.h"
 
@@ -71,35 +73,59 @@ Status check_header(const BatchHeader& header, const ProduceRules& rules) {
   return check_producer(header, rules);
 }
 
-// A fault of one record, for which there is a place in the response beside the message.
-Status reject(const RecordView& record, const TimestampBounds& bounds, std::optional<int32_t>* rejected_record) {
-  if (rejected_record != nullptr) *rejected_record = record.offset_delta;
-  if (!bounds.contains(record.timestamp))
-    return error(ErrorCode::invalid_timestamp, "record {} has timestamp {}; this topic accepts {} to {}",
-                 record.offset_delta, record.timestamp, bounds.earliest, bounds.latest);
-  return error(ErrorCode::invalid_record, "record {} has no key, which a compacted topic needs", record.offset_delta);
-}
+// What single records are refused for. The batch is read to its end, so that all of them can be named.
+class Rejections {
+ public:
+  Rejections(const TimestampBounds& bounds, std::vector<RejectedRecord>* named) : bounds_(bounds), named_(named) {}
+
+  void add(const RecordView& record) {
+    const bool in_time = bounds_.contains(record.timestamp);
+    ++(in_time ? without_key_ : out_of_time_);
+    if (named_ == nullptr || named_->size() >= kRejectedRecordsMax) return;
+    named_->push_back({.index = record.offset_delta,
+                       .reason = in_time ? "it has no key, which a compacted topic needs"
+                                         : fmt::format("it has timestamp {}; this topic accepts {} to {}",
+                                                       record.timestamp, bounds_.earliest, bounds_.latest)});
+  }
+  Status status() const {
+    if (out_of_time_ > 0)
+      return error(ErrorCode::invalid_timestamp,
+                   "{} records have a timestamp that this topic does not accept: {} to {}", out_of_time_,
+                   bounds_.earliest, bounds_.latest);
+    if (without_key_ > 0)
+      return error(ErrorCode::invalid_record, "{} records have no key, which a compacted topic needs", without_key_);
+    return {};
+  }
+
+ private:
+  const TimestampBounds& bounds_;
+  std::vector<RejectedRecord>* const named_;
+  int32_t without_key_ = 0;
+  int32_t out_of_time_ = 0;
+};
 
 // The header's count is last offset delta + 1 and the reader makes deltas rise within the batch, so they are 0, 1, 2...
 Status check_records(RecordReader& reader, const ProduceRules& rules, WallTimeMs now, ValidatedBatch& batch,
-                     std::optional<int32_t>* rejected_record) {
+                     std::vector<RejectedRecord>* rejected) {
   const TimestampBounds bounds(rules, now);
+  Rejections rejections(bounds, rejected);
   RecordView record;
   while (reader.next(record)) {
-    if ((rules.key_required && !record.key) || !bounds.contains(record.timestamp))
-      return reject(record, bounds, rejected_record);
+    if ((rules.key_required && !record.key) || !bounds.contains(record.timestamp)) rejections.add(record);
     if (record.timestamp > batch.timestamp.max || record.offset_delta == 0) {
       batch.timestamp.max = record.timestamp;
       batch.max_timestamp_offset_delta = record.offset_delta;
     }
   }
+  if (reader.status().ok()) return rejections.status();
+  if (rejected != nullptr) rejected->clear();
   return reader.status();
 }
 
 }  // namespace
 
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::optional<int32_t>* rejected_record, UseOfRecords* use) {
+                                               std::vector<RejectedRecord>* rejected, UseOfRecords* use) {
   NARU_TRY(check_bytes(records_field, rules));
   ValidatedBatch batch;
   NARU_TRY_ASSIGN(batch.header, parse_batch_header(records_field));
@@ -109,7 +135,7 @@ Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const Pr
                   open_records(batch.header, records_field, decompressor, rules.max_decompressed_bytes));
   const BytesView records = reader.rest();
   batch.uncompressed_size = records.size();
-  Status status = check_records(reader, rules, now, batch, rejected_record);
+  Status status = check_records(reader, rules, now, batch, rejected);
   if (status.ok() && use != nullptr) status = (*use)(records);
   decompressor.trim();
   if (!status.ok()) return failure(status);

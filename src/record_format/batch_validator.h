@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "foundation/bytes.h"
 #include "foundation/function.h"
@@ -34,6 +35,14 @@ struct ValidatedBatch {
   size_t uncompressed_size = 0;            // of the records, without the batch header
 };
 
+// A record that is to blame for the refusal of its batch, so that its producer can tell it from the others.
+struct RejectedRecord {
+  int32_t index = 0;  // in the batch
+  std::string reason;
+};
+// Of one batch; more are not named, because a small batch may expand to millions of them.
+inline constexpr size_t kRejectedRecordsMax = 16'384;
+
 // For who has a use for the records of a batch that is valid, decompressed: they are gone when this returns. May not
 // decompress anything itself. What it returns is what the validation returns.
 using UseOfRecords = UniqueFunction<Status(BytesView records)>;
@@ -45,10 +54,11 @@ using UseOfRecords = UniqueFunction<Status(BytesView records)>;
 //   invalid_timestamp             a record's time is out of bounds, or the producer claims log append time
 //   invalid_record                everything else: not exactly one batch of format 2, control batches, counts and
 //                                 offsets that disagree, malformed records, missing keys, half a producer identity
-// `rejected_record` receives the index of the record that is to blame, if it is one record's fault.
+// `rejected` receives the records that are to blame, if the batch is refused for what single records are: times out of
+// bounds, missing keys.
 // Uncompressed records are checked where they are; compressed ones go through the thread's Decompressor.
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::optional<int32_t>* rejected_record = nullptr,
+                                               std::vector<RejectedRecord>* rejected = nullptr,
                                                UseOfRecords* use = nullptr);
 
 }  // namespace naru

@@ -187,28 +187,44 @@ TEST(BatchValidator, RefusesHalfAProducerIdentity) {
   EXPECT_EQ(rejection(make_batch(1, 1, {.transactional = true})), ErrorCode::invalid_record);
 }
 
-TEST(BatchValidator, NamesTheRecordWithoutAKeyWhereKeysAreRequired) {
+std::vector<int32_t> indexes(const std::vector<RejectedRecord>& records) {
+  std::vector<int32_t> all;
+  for (const RejectedRecord& record : records) all.push_back(record.index);
+  return all;
+}
+
+TEST(BatchValidator, NamesAllRecordsWithoutAKeyWhereKeysAreRequired) {
   BatchBuilder builder;
-  builder.add(kNow, "", "an empty key is a key");
-  builder.add(kNow, std::nullopt, "no key");
+  for (int i = 0; i < 10; ++i) {
+    const bool has_key = i != 2 && i != 5 && i != 7;
+    builder.add(kNow, has_key ? std::optional<std::string_view>("") : std::nullopt, "an empty key is a key");
+  }
   const Bytes batch = build(builder);
   EXPECT_TRUE(rejection(batch).ok());
-  std::optional<int32_t> rejected;
+  std::vector<RejectedRecord> rejected;
   const auto result = validate_produced_batch(batch, {.key_required = true}, kNow, &rejected);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error(), ErrorCode::invalid_record);
-  EXPECT_EQ(result.error().message(), "record 1 has no key, which a compacted topic needs");
-  EXPECT_EQ(rejected, 1);
+  EXPECT_EQ(result.error().message(), "3 records have no key, which a compacted topic needs");
+  EXPECT_EQ(indexes(rejected), (std::vector<int32_t>{2, 5, 7}));
+}
+
+TEST(BatchValidator, NamesNoMoreRecordsThanFitIntoAnAnswer) {
+  BatchBuilder builder;
+  for (size_t i = 0; i < kRejectedRecordsMax + 10; ++i) builder.add(kNow, std::nullopt, "");
+  std::vector<RejectedRecord> rejected;
+  EXPECT_FALSE(validate_produced_batch(build(builder), {.key_required = true}, kNow, &rejected));
+  EXPECT_EQ(rejected.size(), kRejectedRecordsMax);
 }
 
 TEST(BatchValidator, KeepsCreateTimeWithinTheBounds) {
   const ProduceRules rules{.timestamp_before_max_ms = 1'000, .timestamp_after_max_ms = 10};
   EXPECT_TRUE(rejection(batch_at({kNow - 1'000, kNow, kNow + 10}), rules).ok());
   EXPECT_EQ(rejection(batch_at({kNow - 1'001}), rules), ErrorCode::invalid_timestamp);
-  std::optional<int32_t> rejected;
-  const auto result = validate_produced_batch(batch_at({kNow, kNow + 11}), rules, kNow, &rejected);
+  std::vector<RejectedRecord> rejected;
+  const auto result = validate_produced_batch(batch_at({kNow, kNow + 11, kNow, kNow - 1'001}), rules, kNow, &rejected);
   EXPECT_EQ(result.error(), ErrorCode::invalid_timestamp);
-  EXPECT_EQ(rejected, 1);
+  EXPECT_EQ(indexes(rejected), (std::vector<int32_t>{1, 3}));
   EXPECT_TRUE(rejection(batch_at({kNoTimestamp}), rules).ok()) << "no timestamp is not an old one";
 }
 

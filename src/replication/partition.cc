@@ -79,6 +79,14 @@ void Partition::append(AppendRequest request, std::shared_ptr<AppendGroup> group
   });
 }
 
+void Partition::refuse(Status refused, std::shared_ptr<AppendGroup> group, size_t slot) {
+  strand_.run([self = shared_from_this(), refused = std::move(refused), group = std::move(group), slot]() mutable {
+    // A replica that does not lead says so: its configuration may be older than the leader's.
+    if (Status elsewhere = self->why_not_deciding(kNoLeaderEpoch); !elsewhere.ok()) refused = std::move(elsewhere);
+    group->finish(slot, {.status = std::move(refused), .log_start_offset = self->common_start()});
+  });
+}
+
 Status Partition::why_not_appending(LeaderEpoch leader_epoch, Acks acks) const {
   if (Status status = why_not_deciding(leader_epoch); !status.ok()) return status;
   if (acks == Acks::all_in_sync && !leader_->enough_replicas()) return Status(ErrorCode::not_enough_replicas);
@@ -86,7 +94,9 @@ Status Partition::why_not_appending(LeaderEpoch leader_epoch, Acks acks) const {
 }
 
 void Partition::append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot) {
-  const auto refuse = [&](Status status) { group->finish(slot, {.status = std::move(status)}); };
+  const auto refuse = [&](Status status) {
+    group->finish(slot, {.status = std::move(status), .log_start_offset = common_start()});
+  };
   if (Status status = why_not_appending(request.leader_epoch, request.acks); !status.ok()) {
     return refuse(std::move(status));
   }

@@ -242,6 +242,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // when this returns: two calls of one thread are appended in their order.
   void append(AppendRequest request, std::shared_ptr<AppendGroup> group, size_t slot);
 
+  // Finishes the slot with an error that is about the records, and with where the log begins.
+  void refuse(Status refused, std::shared_ptr<AppendGroup> group, size_t slot);
+
   // --- Transactions: partition_transactions.cc. ----------------------------------------------------------------------
   // co_await partition->begin_verification(...): whether a transactional batch has to be verified before it is
   // appended: ask the producer's coordinator whether the transaction is ongoing and this partition in it, and append

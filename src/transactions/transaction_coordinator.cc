@@ -236,6 +236,15 @@ void TransactionCoordinator::heard_on(const std::string& transactional_id, uint6
 
 // --- Administration --------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Of the last transaction; as in Kafka, an id that has had none since its producer began is older than any duration.
+int64_t start_of(const StoredTransaction& stored) {
+  return stored.state == TransactionState::empty ? -1 : stored.start_ms;
+}
+
+}  // namespace
+
 void TransactionCoordinator::describe(std::string transactional_id, Reply<DescribedTransaction> reply,
                                       const CoordinatorTime&, CoordinatorOutcome& outcome) {
   DescribedTransaction answer;
@@ -243,7 +252,7 @@ void TransactionCoordinator::describe(std::string transactional_id, Reply<Descri
     answer.state = stored->state;
     answer.producer = stored->producer;
     answer.timeout_ms = stored->timeout_ms;
-    answer.start_ms = stored->state == TransactionState::empty ? -1 : stored->start_ms;
+    answer.start_ms = start_of(*stored);
     answer.last_update_ms = stored->last_update_ms;
     answer.transaction_version = stored->version;
     answer.was_aborted_by_coordinator = stored->aborted_by_coordinator;
@@ -267,8 +276,7 @@ void TransactionCoordinator::list(ListTransactions request, Reply<std::vector<Li
     return std::ranges::binary_search(*ids, id);
   };
   const auto is_long_enough = [&](const StoredTransaction& stored) {
-    return request.longer_than_ms < 0 ||
-           (!is_idle(stored.state) && time.wall_ms - stored.start_ms > request.longer_than_ms);
+    return request.longer_than_ms < 0 || time.wall_ms - start_of(stored) > request.longer_than_ms;
   };
   std::vector<ListedTransaction> answer;
   for (const auto& [id, stored] : stored_) {
@@ -277,7 +285,7 @@ void TransactionCoordinator::list(ListTransactions request, Reply<std::vector<Li
                       .producer = stored.producer,
                       .state = stored.state,
                       .timeout_ms = stored.timeout_ms,
-                      .start_ms = stored.state == TransactionState::empty ? -1 : stored.start_ms,
+                      .start_ms = start_of(stored),
                       .partitions = stored.partitions.size()});
   }
   outcome.answer(std::move(reply), std::move(answer));

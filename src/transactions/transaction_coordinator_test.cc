@@ -447,8 +447,11 @@ TEST(TransactionCoordinator, TransactionsAreListedByStateProducerAndDuration) {
   EXPECT_EQ(names({.states = {"Ongoing"}}), "ab");
   EXPECT_EQ(names({.states = {"Empty", "Dead"}}), "c");
   EXPECT_EQ(names({.producer_ids = std::make_shared<const std::vector<ProducerId>>(1, b.id)}), "b");
-  EXPECT_EQ(names({.longer_than_ms = 5000}), "a");
-  EXPECT_EQ(names({.longer_than_ms = 10'000}), "");
+  EXPECT_EQ(names({.longer_than_ms = 5000}), "ac") << "c has had no transaction, and Kafka lists it then";
+  EXPECT_EQ(names({.longer_than_ms = 10'000}), "c");
+  EXPECT_EQ(names({.states = {"Ongoing"}, .longer_than_ms = 5000}), "a");
+  test.end("a", a, TransactionResult::commit);
+  EXPECT_EQ(names({.longer_than_ms = 5000}), "ac") << "by the beginning of the last transaction";
   EXPECT_TRUE(is_transaction_state_name("PrepareEpochFence"));
   EXPECT_FALSE(is_transaction_state_name("ongoing"));
   const DescribedTransaction described = test.describe("a");

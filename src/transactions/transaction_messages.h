@@ -153,7 +153,7 @@ using ProducerIdFilter = std::shared_ptr<const std::vector<ProducerId>>;
 struct ListTransactions {
   std::vector<std::string> states;     // none: all
   ProducerIdFilter producer_ids = {};  // null or none: all
-  int64_t longer_than_ms = -1;         // at least 0: only what is open, or being ended, for longer
+  int64_t longer_than_ms = -1;         // at least 0: only ids whose last transaction began longer ago, or that had none
 };
 
 struct ListedTransaction {

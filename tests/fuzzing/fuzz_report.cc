@@ -21,6 +21,7 @@ void FuzzReport::add(const FuzzReport& other) {
   longest_event = std::max(longest_event, other.longest_event);
   longest_stop = std::max(longest_stop, other.longest_stop);
   heap_peak = std::max(heap_peak, other.heap_peak);
+  state_peak = std::max(state_peak, other.state_peak);
   files_peak = std::max(files_peak, other.files_peak);
 }
 
@@ -40,10 +41,11 @@ std::string FuzzReport::table() const {
   return text +
          fmt::format(
              "{} requests, {} events, {} restarts, {:.0f} s of virtual time; the longest event took {:.1f} ms, the "
-             "longest stop {:.1f} s (virtual); at most {:.0f} MB of heap and {} open files per broker\n",
+             "longest stop {:.1f} s (virtual); at most {:.0f} MB of heap, {:.1f} MB of "
+             "groups and transactions, and {} open files per broker\n",
              requests, events, restarts, static_cast<double>(virtual_time.count()) / 1e9,
              static_cast<double>(longest_event.count()) / 1e6, static_cast<double>(longest_stop.count()) / 1e9,
-             static_cast<double>(heap_peak) / 1e6, files_peak);
+             static_cast<double>(heap_peak) / 1e6, static_cast<double>(state_peak) / 1e6, files_peak);
 }
 
 }  // namespace naru::fuzzing

@@ -27,6 +27,7 @@ struct FuzzReport {
   Duration longest_event{};  // processor time
   Duration longest_stop{};   // virtual time
   uint64_t heap_peak = 0;
+  uint64_t state_peak = 0;  // of groups and transactions
   uint64_t files_peak = 0;
 
   void add(const FuzzReport& other);

@@ -42,6 +42,7 @@ constexpr Duration kStopMax = 20s;
 constexpr Duration kLeftoversMax = 60s;
 constexpr Duration kLong = 600s;
 constexpr uint64_t kStepsBetweenLooks = 256;
+constexpr uint64_t kStepsBetweenLooksAtState = 4096;  // these cost more
 
 BrokerConfig broker_config(int number, int brokers) {
   ConfigOverrides values{{"log.dirs", "/data"},
@@ -228,6 +229,7 @@ void FuzzWorld::step() {
     }
   }
   if (heap_peak() > heap_limit() || ++steps_ % kStepsBetweenLooks == 0) check_use();
+  if (steps_ % kStepsBetweenLooksAtState == 0) check_state();
 }
 
 uint64_t FuzzWorld::heap_limit() const {
@@ -356,6 +358,7 @@ void FuzzWorld::check_state() {
   for (const auto& broker : brokers_) {
     if (!broker->running()) continue;
     const uint64_t state = metric(*broker, "naru_memory_used_bytes{account=\"coordinator_state\"}");
+    report_.state_peak = std::max(report_.state_peak, state);
     if (state <= kStateMax) continue;
     problems_.report(Demand::memory, fmt::format("{} holds {} bytes of groups and transactions, {} are allowed",
                                                  broker->node().host(), state, kStateMax));

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cluster_control/controller_shell.h"
+#include "kafka_protocol/messages/create_topics_request.h"
+#include "kafka_protocol/messages/create_topics_response.h"
 #include "kafka_protocol/messages/fetch_request.h"
 #include "kafka_protocol/messages/fetch_response.h"
 #include "kafka_protocol/messages/metadata_request.h"
@@ -108,6 +110,39 @@ TEST(ClusterScenario, ElectionsDoNotWaitForTheDiskOfTheController) {
     EXPECT_EQ(scenario.controller(), controller);
     scenario.broker(controller).process().scheduler().set_disk_timing({});
     co_await others.join();
+  });
+}
+
+TEST(ClusterScenario, RequestsToTheControllerAreAnsweredWhenTheirTimeoutIsOver) {
+  ClusterScenario scenario(3);
+  scenario.run([&]() -> Task<void> {
+    const BrokerId controller = scenario.controller();
+    auto connected = co_await KafkaClient::connect(scenario.seams(), scenario.broker(controller).address());
+    EXPECT_TRUE(connected);
+    if (!connected) co_return;
+    const std::shared_ptr<KafkaClient> client = *connected;
+    const auto set_disk_delay = [&](Duration delay) {
+      scenario.broker(controller).process().scheduler().set_disk_timing({.usual_min = delay, .usual_max = delay});
+    };
+    const auto create = [&](int32_t timeout_ms) {
+      kafka::CreateTopicsRequest request;
+      request.topics = {{.name = "slow", .num_partitions = 1, .replication_factor = 3}};
+      request.timeout_ms = timeout_ms;
+      return client->call<kafka::CreateTopicsResponse>(std::move(request), 7, 100s);
+    };
+    set_disk_delay(20s);
+    const MonotonicTime begun = scenario.seams().clock.now();
+    const auto late = co_await create(1000);
+    const Duration took = scenario.seams().clock.now() - begun;
+    EXPECT_TRUE(late && late->topics.at(0).error_code == ErrorCode::request_timed_out);
+    EXPECT_TRUE(took >= 1s && took < 3s);
+    EXPECT_TRUE(co_await scenario.comes_true(
+        [&] { return scenario.leads(controller, "slow") || scenario.stored("slow").leader != controller; }, 2min))
+        << "it is made all the same";
+    set_disk_delay(1ms);
+    const auto again = co_await create(60'000);
+    EXPECT_TRUE(again && again->topics.at(0).error_code == ErrorCode::topic_already_exists);
+    client->close();
   });
 }
 

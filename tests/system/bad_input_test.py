@@ -5,7 +5,9 @@ import struct
 import unittest
 
 from confluent_test import create_topic
+from kafka_messages import Connection
 from naru_process import Broker, frame, is_closed, kcat, read_frame
+from raw_client import zigzag
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, DESCRIBE_CONFIGS, DESCRIBE_PRODUCERS = 0, 1, 2, 3, 18, 32, 61
 TOPIC, GROUP = 2, 32
@@ -30,6 +32,18 @@ def batch(records, count=1, attributes=0, last_delta=None, magic=2, crc=None, le
 
 
 RECORD = bytes([16, 0, 0, 0, 2, ord("k"), 2, ord("v"), 0])  # key k, value v
+
+
+def record(value, delta, key=None, ahead_ms=0):
+    key_part = zigzag(-1) if key is None else zigzag(len(key)) + key
+    body = b"\0" + zigzag(ahead_ms) + zigzag(delta) + key_part + zigzag(len(value)) + value + zigzag(0)
+    return zigzag(len(body)) + body
+
+
+def produce_to(connection, topic, records):
+    answer = connection.call("Produce", 12, acks=-1, timeout_ms=10000,
+                             topic_data=[{"name": topic, "partition_data": [{"index": 0, "records": records}]}])
+    return answer.responses[0].partition_responses[0]
 
 
 def produce(topic, records, acks=1, version=3):
@@ -86,6 +100,23 @@ class BadInputTest(unittest.TestCase):
         for name, (records, code) in cases.items():
             with self.subTest(name):
                 self.assertEqual(self.error_of(records), code)
+
+    def test_every_record_that_spoils_its_batch_is_named(self):
+        create_topic(self.broker, "compacted", cleanup_policy="compact")
+        create_topic(self.broker, "punctual", message_timestamp_after_max_ms=1000)
+        keyless = batch(b"".join(record(b"v", delta, b"k" if delta not in (2, 5, 7) else None) for delta in range(10)), count=10)
+        ahead = batch(b"".join(record(b"v", delta, ahead_ms=2**42 if delta % 2 else 0) for delta in range(4)), count=4)
+        with Connection(self.broker) as connection:
+            for topic, records, error, named in (("compacted", keyless, 87, [2, 5, 7]), ("punctual", ahead, 32, [1, 3])):
+                with self.subTest(topic):
+                    partition = produce_to(connection, topic, records)
+                    self.assertEqual(partition.error_code, error)
+                    self.assertEqual([each.batch_index for each in partition.record_errors], named)
+                    self.assertEqual((partition.base_offset, partition.log_start_offset), (-1, 0))
+                    self.assertTrue(all(each.batch_index_error_message for each in partition.record_errors))
+            # Several bad records are bad together; a good batch to the same topic names none.
+            good = produce_to(connection, "compacted", batch(record(b"v", 0, b"k")))
+            self.assertEqual((good.error_code, good.record_errors), (0, []))
 
     def test_a_batch_larger_than_a_segment_is_refused(self):
         whole = batch(RECORD)

@@ -2,6 +2,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/late_work.h"
 #include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "kafka_protocol/messages/create_partitions_request.h"
@@ -44,10 +45,13 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
     }
   }
   co_await turns.to_worker_if_large();
-  auto results =
-      co_await services.controller.create_partitions(std::move(allowed), request.validate_only, context.given_up);
+  std::vector<MorePartitionsResult> late;  // what is told of them if the deadline passes first
+  for (const MorePartitions& item : allowed) late.push_back({item.topic, {}, not_in_time(request.timeout_ms)});
+  auto results = co_await services.late_work.result_until(
+      deadline_of(context, request.timeout_ms), context.memory,
+      services.controller.create_partitions(std::move(allowed), request.validate_only, context.given_up));
   co_await turns.to_worker_if_large();
-  for (MorePartitionsResult& result : results) {
+  for (MorePartitionsResult& result : results ? *results : late) {
     // They exist in the metadata, which is not taken back; that they have no folder yet is told.
     if (result.status.ok()) result.status = services.partitions.why_unmade(result.topic_id);
     add_result(result, response);

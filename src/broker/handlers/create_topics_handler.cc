@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
 #include "broker/handlers/undo_topics.h"
+#include "broker/late_work.h"
 #include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "configuration/topic_config.h"
@@ -68,6 +69,13 @@ kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices
   return result;
 }
 
+Task<std::vector<CreateTopicResult>> create(const BrokerServices& services, CreateTopicsRequest request,
+                                            Status given_up) {
+  auto results = co_await services.controller.create_topics(std::move(request), std::move(given_up));
+  co_await undo_unusable_topics(services, results);
+  co_return results;
+}
+
 }  // namespace
 
 Task<Response> handle_create_topics(const BrokerServices& services, const RequestContext& context,
@@ -77,7 +85,8 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
 
   std::vector<CreateTopicResult> refused;
   Turns turns(services, context);
-  CreateTopicsRequest create{.validate_only = request.validate_only};
+  CreateTopicsRequest allowed{.validate_only = request.validate_only};
+  std::vector<CreateTopicResult> late;  // what is told of them if the deadline passes first
   for (const auto& wanted : request.topics) {
     co_await turns.step();
     NewTopic topic = to_new_topic(wanted);
@@ -88,17 +97,18 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
     if (status) {
       refused.push_back({.name = std::move(topic.name), .status = std::move(*status)});
     } else {
-      create.topics.push_back(std::move(topic));
+      late.push_back({.name = topic.name, .status = not_in_time(request.timeout_ms)});
+      allowed.topics.push_back(std::move(topic));
     }
   }
 
   co_await turns.to_worker_if_large();
   kafka::CreateTopicsResponse response;
   for (const auto& result : refused) response.topics.push_back(to_result(services, context, result));
-  auto results = co_await services.controller.create_topics(std::move(create), context.given_up);
-  co_await undo_unusable_topics(services, results);
+  auto results = co_await services.late_work.result_until(deadline_of(context, request.timeout_ms), context.memory,
+                                                          create(services, std::move(allowed), context.given_up));
   co_await turns.to_worker_if_large();
-  for (const auto& result : results) response.topics.push_back(to_result(services, context, result));
+  for (const auto& result : results ? *results : late) response.topics.push_back(to_result(services, context, result));
   co_return encode_reply(context, response);
 }
 

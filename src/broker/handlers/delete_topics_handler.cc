@@ -2,6 +2,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/late_work.h"
 #include "broker/partition_keeper.h"
 #include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
@@ -73,9 +74,15 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
     }
   }
   co_await turns.to_worker_if_large();
-  auto results = co_await services.controller.delete_topics(std::move(allowed), context.given_up);
+  std::vector<DeleteTopicResult> late;  // what is told of them if the deadline passes first
+  for (const TopicReference& reference : allowed) {
+    late.push_back({reference.name, reference.id, not_in_time(request.timeout_ms)});
+  }
+  auto results =
+      co_await services.late_work.result_until(deadline_of(context, request.timeout_ms), context.memory,
+                                               services.controller.delete_topics(std::move(allowed), context.given_up));
   co_await turns.to_worker_if_large();
-  for (DeleteTopicResult& deleted : results) {
+  for (DeleteTopicResult& deleted : results ? *results : late) {
     if (deleted.status.ok()) deleted.status = what_is_left(services, deleted.topic_id);
     add_result(deleted, response);
   }

@@ -4,6 +4,7 @@
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
+#include "broker/late_work.h"
 #include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/elect_leaders.h"
@@ -75,10 +76,13 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
                          context.given_up.code());  // which partitions it would have been is not known
   }
   co_await turns.to_worker_if_large();
-  const auto results = co_await services.controller.elect_leaders(*type, std::move(wanted), context.given_up);
+  const auto results = co_await services.late_work.result_until(
+      deadline_of(context, request.timeout_ms), context.memory,
+      services.controller.elect_leaders(*type, std::move(wanted), context.given_up));
   co_await turns.to_worker_if_large();
+  if (!results) co_return refuse_all(context, request, ErrorCode::request_timed_out);
   kafka::ElectLeadersResponse response;
-  for (const ElectLeadersResult& result : results) {
+  for (const ElectLeadersResult& result : *results) {
     if (response.replica_election_results.empty() || response.replica_election_results.back().topic != result.topic) {
       response.replica_election_results.push_back({.topic = result.topic});
     }

@@ -15,4 +15,12 @@ std::string error_text(const Status& status) {
   return status.message().empty() ? std::string(describe(status.code()).meaning) : status.message();
 }
 
+MonotonicTime deadline_of(const RequestContext& context, int32_t timeout_ms) {
+  return context.received + Milliseconds(std::max(timeout_ms, 0));
+}
+
+Status not_in_time(int32_t timeout_ms) {
+  return error(ErrorCode::request_timed_out, "not done within the request's timeout of {} ms; it goes on", timeout_ms);
+}
+
 }  // namespace naru

@@ -34,4 +34,9 @@ void fill_partition(const MetadataImage& image, const PartitionState& state, Res
 // What a person reads: the message, or else what the error means.
 std::string error_text(const Status& status);
 
+// When a request to the controller wants to be answered.
+MonotonicTime deadline_of(const RequestContext& context, int32_t timeout_ms);
+// For each item of a request whose deadline passed before there was a result.
+Status not_in_time(int32_t timeout_ms);
+
 }  // namespace naru

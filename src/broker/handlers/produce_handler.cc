@@ -49,7 +49,7 @@ constexpr size_t kBytesForWorker = 4 << 20;
 struct Slot {
   const kafka::ProduceRequest::TopicProduceData* topic;
   const kafka::ProduceRequest::PartitionProduceData* partition;
-  std::optional<int32_t> rejected_record;
+  std::vector<RejectedRecord> rejected;
   std::optional<TransactionVerdict> verified;  // of a batch that begins a transaction here
   Status unverified;                           // not ok: it must not
 };
@@ -94,7 +94,7 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
 
 enum class Started : uint8_t { yes, not_without_recompression };
 
-// Starts the append of one slot, or says why not.
+// Starts the append of one slot, or its refusal, or says why not.
 Result<Started> try_to_start_append(const BrokerServices& services, const RequestContext& context, Acks acks, Slot& slot,
                                     const std::shared_ptr<AppendGroup>& group, size_t index, bool may_recompress) {
   const HostedPartition hosted = find_partition(services, context, slot);
@@ -109,7 +109,13 @@ Result<Started> try_to_start_append(const BrokerServices& services, const Reques
     return Started::not_without_recompression;
   }
   SharedBytes batch = context.keep(*slot.partition->records);
-  auto validated = check_produced_batch(services, *hosted.config, context.version, batch, &slot.rejected_record);
+  auto validated = check_produced_batch(services, *hosted.config, context.version, batch, &slot.rejected);
+  constexpr uint64_t kMemoryOfRejected = 300;  // here, and in the answer
+  if (!context.memory.take_for_answer(kMemoryOfRejected * slot.rejected.size())) slot.rejected.clear();
+  if (!slot.rejected.empty()) {
+    hosted.partition->refuse(std::move(validated).error(), group, index);
+    return Started::yes;
+  }
   if (!validated) return failure(std::move(validated).error());
   if (batch.size() > static_cast<size_t>(hosted.config->segment_bytes)) {
     return failure(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", batch.size(),
@@ -221,6 +227,11 @@ bool has_transactional_batch(const std::vector<Slot>& slots) {
   });
 }
 
+// Not a leader that has lost its leadership in between.
+bool blames_records(ErrorCode code) {
+  return code == ErrorCode::invalid_record || code == ErrorCode::invalid_timestamp;
+}
+
 kafka::ProduceResponse build_response(const BrokerServices& services, const RequestContext& context,
                                       const std::vector<Slot>& slots, const AppendGroup& group) {
   kafka::ProduceResponse response;
@@ -248,9 +259,9 @@ kafka::ProduceResponse build_response(const BrokerServices& services, const Requ
       partition.error_message = result.status.message().empty() ? std::string(describe(result.status.code()).meaning)
                                                                 : result.status.message();
     }
-    if (slots[i].rejected_record) {
-      partition.record_errors.push_back(
-          {.batch_index = *slots[i].rejected_record, .batch_index_error_message = result.status.message()});
+    if (!blames_records(partition.error_code)) continue;
+    for (const RejectedRecord& rejected : slots[i].rejected) {
+      partition.record_errors.push_back({.batch_index = rejected.index, .batch_index_error_message = rejected.reason});
     }
   }
   hints.fill_endpoints(response.node_endpoints);
