@@ -96,8 +96,9 @@ class Recompression {
 
  private:
   Status too_large(size_t bytes) const {
-    return error(ErrorCode::message_too_large, "the batch has {} bytes in {} (compression.type), max.message.bytes is {}",
-                 bytes, compression_name(choice_.codec), max_message_bytes_);
+    return error(ErrorCode::message_too_large,
+                 "the batch has {} bytes in {} (compression.type), max.message.bytes is {}", bytes,
+                 compression_name(choice_.codec), max_message_bytes_);
   }
 
   Status try_to_recompress(BytesView records) {

@@ -21,8 +21,8 @@ struct TopicConfig {
   int64_t timestamp_after_max_ms = 0;
   TopicCompression compression = TopicCompression::producer;
   int32_t compression_level = 0;  // of gzip, lz4 and zstd
-  bool compacted = false;   // cleanup.policy contains compact: every record needs a key
-  bool deletes_old = true;  // cleanup.policy contains delete
+  bool compacted = false;         // cleanup.policy contains compact: every record needs a key
+  bool deletes_old = true;        // cleanup.policy contains delete
 
   int64_t retention_ms = -1;     // -1: no limit
   int64_t retention_bytes = -1;  // -1: no limit

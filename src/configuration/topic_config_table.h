@@ -47,9 +47,10 @@ constexpr auto topic_rows() {
        .type = string,
        .default_text = "producer",
        .effect = at_once,
-       .help = "producer keeps batches as they come. Otherwise those that come in another codec are recompressed, which "
-               "costs processor time and memory (naru.memory.budget.bytes), before they are stored. Batches that are "
-               "stored already stay as they are.",
+       .help =
+           "producer keeps batches as they come. Otherwise those that come in another codec are recompressed, which "
+           "costs processor time and memory (naru.memory.budget.bytes), before they are stored. Batches that are "
+           "stored already stay as they are.",
        .allowed = kCompressionTypes,
        .synonyms = follows(key("compression.type"))},
       {.name = "compression.gzip.level",

@@ -20,7 +20,6 @@ class ByteReader {
   const char* error() const { return error_; }
   size_t position() const { return ok() ? position_ : error_position_; }
   size_t remaining() const { return bytes_.size() - position_; }
-  BytesView rest() const { return bytes_.subspan(position_); }
   bool at_end() const { return remaining() == 0; }
 
   void fail(const char* reason) {

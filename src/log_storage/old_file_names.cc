@@ -42,7 +42,8 @@ std::optional<OldName> parse_old_name(std::string_view name) {
 }
 
 bool holds_old_names(const std::vector<DirectoryEntry>& entries) {
-  return std::ranges::any_of(entries, [](const DirectoryEntry& entry) { return parse_old_name(entry.name).has_value(); });
+  return std::ranges::any_of(entries,
+                             [](const DirectoryEntry& entry) { return parse_old_name(entry.name).has_value(); });
 }
 
 }  // namespace

@@ -143,7 +143,9 @@ TEST(OldFileNames, AFailureToRenameIsAFailureToOpen) {
 // As when a copy of the folder was put back over it.
 TEST(OldFileNames, OfTwoNamesTheNameOfTodayCounts) {
   LogOnDisk disk = golden(4);
-  { ASSERT_TRUE(disk.must_open(true)->close().ok()); }
+  {
+    ASSERT_TRUE(disk.must_open(true)->close().ok());
+  }
   const std::vector<std::string> before = names_in(disk);
   for (const std::string& name : before) {
     for (const RenamedSuffix& renamed : renamed_suffixes()) {
@@ -164,7 +166,9 @@ TEST(OldFileNames, ACompactionThatTheVersionBeforeBeganIsFinished) {
   const QuietLog quiet;
   LogOnDisk disk = golden(5);
   const std::string base = "00000000000000000012";
-  const auto stored = [&](std::string_view suffix) { return disk.files().content(LogOnDisk::path(base + std::string(suffix))); };
+  const auto stored = [&](std::string_view suffix) {
+    return disk.files().content(LogOnDisk::path(base + std::string(suffix)));
+  };
   put(disk, base + ".log.swap", stored(".log"));
   for (const char* suffix : {".index", ".timeindex", ".txnindex"}) {
     put(disk, fmt::format("{}{}.cleaned", base, suffix), stored(suffix));

@@ -3,6 +3,7 @@
 #include "foundation/assert.h"
 #include "foundation/endian.h"
 #include "record_format/record_batch.h"
+#include "record_format/record_writer.h"
 
 namespace naru {
 

@@ -89,8 +89,8 @@ void append_lz4(std::optional<int> level, BytesView input, Bytes& output) {
 void append_zstd(std::optional<int> level, BytesView input, Bytes& output) {
   const size_t begin = output.size();
   const size_t room = ZSTD_compressBound(input.size());
-  const size_t size = ZSTD_compress(add_room(output, room), room, input.data(), input.size(),
-                                    level.value_or(ZSTD_CLEVEL_DEFAULT));
+  const size_t size =
+      ZSTD_compress(add_room(output, room), room, input.data(), input.size(), level.value_or(ZSTD_CLEVEL_DEFAULT));
   NARU_ASSERT(!ZSTD_isError(size), "ZSTD_compress: {}", ZSTD_getErrorName(size));
   output.resize(begin + size);
 }

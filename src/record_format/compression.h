@@ -15,9 +15,9 @@ namespace naru {
 
 std::string_view compression_name(Compression codec);
 
-// A codec and its level: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22; the others have none. Without a level, the codec's
-// own default. As in Kafka, lz4 has a fast compressor, which is level 9 there, and a thorough one at all other levels;
-// this library's is fast below 3, and does not become more thorough above 12.
+// A codec and its level: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22; the others have none. Without a level, the
+// codec's own default. As in Kafka, lz4 has a fast compressor, which is level 9 there, and a thorough one at all other
+// levels; this library's is fast below 3, and does not become more thorough above 12.
 struct CompressionChoice {
   Compression codec = Compression::none;
   std::optional<int> level = std::nullopt;

@@ -59,8 +59,6 @@ class RecordReader {
   bool next(RecordView& record);
 
   size_t bytes_left() const { return reader_.remaining(); }
-  // What was not read yet: before the first next(), all records.
-  BytesView rest() const { return reader_.rest(); }
   // invalid_record with the place and the reason, as long as there was an error.
   Status status() const;
 

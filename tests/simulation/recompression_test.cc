@@ -204,7 +204,8 @@ TEST_F(OneBroker, SeveralPartitionsOfARequestAreRecompressedOneByOne) {
       request.topic_data.back().partition_data.push_back(
           {.index = PartitionIndex(0), .records = *topic == 'b' ? packed_batch : plain_batch});
     }
-    const auto response = co_await client_->call<kafka::ProduceResponse>(std::move(request), kProduceVersion, kPatience);
+    const auto response =
+        co_await client_->call<kafka::ProduceResponse>(std::move(request), kProduceVersion, kPatience);
     EXPECT_TRUE(response.has_value());
     for (const auto& topic : response->responses) {
       const ErrorCode expected = topic.name == "missing" ? ErrorCode::unknown_topic_or_partition : ErrorCode::none;
@@ -280,8 +281,7 @@ TEST(RecompressionInACluster, FollowersStoreWhatTheLeaderStored) {
   scenario.run([&]() -> Task<void> {
     co_await scenario.create_topic("copied", 1, {{"compression.type", "zstd"}});
     const BrokerId leader = scenario.stored("copied").leader;
-    const auto client =
-        (co_await KafkaClient::connect(scenario.seams(), scenario.broker(leader).address())).value();
+    const auto client = (co_await KafkaClient::connect(scenario.seams(), scenario.broker(leader).address())).value();
     std::vector<Sent> all;
     for (const Compression codec : kCodecs) {
       all.push_back({.codec = codec, .sequence = static_cast<int32_t>(all.size()) * 10});

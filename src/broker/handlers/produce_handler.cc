@@ -95,8 +95,9 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
 enum class Started : uint8_t { yes, not_without_recompression };
 
 // Starts the append of one slot, or its refusal, or says why not.
-Result<Started> try_to_start_append(const BrokerServices& services, const RequestContext& context, Acks acks, Slot& slot,
-                                    const std::shared_ptr<AppendGroup>& group, size_t index, bool may_recompress) {
+Result<Started> try_to_start_append(const BrokerServices& services, const RequestContext& context, Acks acks,
+                                    Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index,
+                                    bool may_recompress) {
   const HostedPartition hosted = find_partition(services, context, slot);
   if (!hosted) {
     return failure(context.version >= kFirstProduceWithIds
@@ -131,9 +132,9 @@ Result<Started> try_to_start_append(const BrokerServices& services, const Reques
   return Started::yes;
 }
 
-// Starts the append of one slot, or finishes it. False: neither, because the batch has to be recompressed. Inlined, what
-// it has on its stack would double the frame of the handler's coroutine, which is then more than the allocator keeps at
-// hand for each thread.
+// Starts the append of one slot, or finishes it. False: neither, because the batch has to be recompressed. Inlined,
+// what it has on its stack would double the frame of the handler's coroutine, which is then more than the allocator
+// keeps at hand for each thread.
 [[gnu::noinline]] bool start_append(const BrokerServices& services, const RequestContext& context, int16_t wire_acks,
                                     Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index,
                                     bool may_recompress) {
