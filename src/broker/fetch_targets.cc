@@ -1,12 +1,12 @@
 #include "broker/fetch_targets.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
 #include "broker/leader_hints.h"
 #include "broker/reply.h"
+#include "broker/stored_codecs.h"
 #include "cluster_control/metadata_publisher.h"
 #include "foundation/request_canary.h"
 #include "kafka_protocol/messages/fetch_response.h"
@@ -22,22 +22,10 @@ constexpr int8_t kReadUncommitted = 0;
 // What one answer copies, besides the batch that it has at least.
 constexpr uint64_t kCopiedBytesMax = 1 << 20;
 
-// Old clients must not get zstd. Whether a stored batch is compressed with it, only its header tells.
-Result<bool> contains_zstd(const LogSlice& slice) {
-  for (uint64_t position = slice.position; position < slice.position + slice.bytes;) {
-    std::array<std::byte, kBatchHeaderSize> bytes;
-    NARU_TRY_ASSIGN(const size_t got, slice.file->read_at(position, bytes));
-    NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(BytesView(bytes).first(got)));
-    if (header.compression() == Compression::zstd) return true;
-    position += header.total_size;
-  }
-  return false;
-}
-
-void refuse_zstd(FetchTarget& target) {
-  if (target.view.slice.empty()) return;
-  const auto zstd = contains_zstd(target.view.slice);
-  if (zstd && !*zstd) return;
+Task<void> refuse_zstd(Scheduler& scheduler, FetchTarget& target) {
+  if (target.view.slice.empty()) co_return;
+  const auto zstd = co_await contains_zstd(scheduler, target.view.slice);
+  if (zstd && !*zstd) co_return;
   target.view.status = zstd ? Status(ErrorCode::unsupported_compression_type) : zstd.error();
   target.view.slice = {};
 }
@@ -216,7 +204,7 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
                                                      .leader_only = terms.leader_only,
                                                      .read_committed = terms.read_committed});
     }
-    if (!terms.accepts_zstd) refuse_zstd(target);
+    if (!terms.accepts_zstd) co_await refuse_zstd(services.scheduler, target);
     total += target.view.slice.bytes;
     files += target.view.slice.empty() ? 0 : 1;
   }

@@ -26,6 +26,24 @@ void apply_broker_values(const BrokerConfig& broker, ConfigValues& values) {
   }
 }
 
+void set_compression(const ConfigValues& values, TopicConfig& config) {
+  const std::string& type = values.string("compression.type");
+  if (type == "uncompressed") {
+    config.compression = TopicCompression::uncompressed;
+  } else if (type == "gzip") {
+    config.compression = TopicCompression::gzip;
+    config.compression_level = values.int32("compression.gzip.level");
+  } else if (type == "snappy") {
+    config.compression = TopicCompression::snappy;
+  } else if (type == "lz4") {
+    config.compression = TopicCompression::lz4;
+    config.compression_level = values.int32("compression.lz4.level");
+  } else if (type == "zstd") {
+    config.compression = TopicCompression::zstd;
+    config.compression_level = values.int32("compression.zstd.level");
+  }
+}
+
 }  // namespace
 
 ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverrides& overrides) {
@@ -59,6 +77,7 @@ TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrid
                               : MessageTimestampType::create_time;
   config.timestamp_before_max_ms = values.integer("message.timestamp.before.max.ms");
   config.timestamp_after_max_ms = values.integer("message.timestamp.after.max.ms");
+  set_compression(values, config);
   const auto policies = parse_config_list(values.string("cleanup.policy"));
   config.compacted = std::ranges::count(policies, "compact") > 0;
   config.deletes_old = std::ranges::count(policies, "delete") > 0;

@@ -10,6 +10,8 @@
 namespace naru {
 
 enum class MessageTimestampType : uint8_t { create_time, log_append_time };
+// compression.type: as the producer chose, or what every batch is stored in.
+enum class TopicCompression : uint8_t { producer, uncompressed, gzip, snappy, lz4, zstd };
 
 // The values that the broker acts on; everything else of a topic is in resolve_topic_values().
 struct TopicConfig {
@@ -17,8 +19,10 @@ struct TopicConfig {
   MessageTimestampType timestamp_type = MessageTimestampType::create_time;
   int64_t timestamp_before_max_ms = 0;
   int64_t timestamp_after_max_ms = 0;
-  bool compacted = false;   // cleanup.policy contains compact: every record needs a key
-  bool deletes_old = true;  // cleanup.policy contains delete
+  TopicCompression compression = TopicCompression::producer;
+  int32_t compression_level = 0;  // of gzip, lz4 and zstd
+  bool compacted = false;         // cleanup.policy contains compact: every record needs a key
+  bool deletes_old = true;        // cleanup.policy contains delete
 
   int64_t retention_ms = -1;     // -1: no limit
   int64_t retention_bytes = -1;  // -1: no limit

@@ -46,6 +46,22 @@ TEST(TopicConfig, TheTopicWinsOverTheBroker) {
   EXPECT_EQ(values.at("segment.ms").source, ConfigSource::default_value);
 }
 
+TEST(TopicConfig, TheLevelIsThatOfTheCodec) {
+  const BrokerConfig levels =
+      broker({{"compression.gzip.level", "1"}, {"compression.lz4.level", "12"}, {"compression.zstd.level", "-7"}});
+  const auto compression = [&](const char* type) {
+    const TopicConfig config = resolve_topic_config(levels, {{"compression.type", type}});
+    return std::pair(config.compression, config.compression_level);
+  };
+  EXPECT_EQ(compression("producer").first, TopicCompression::producer);
+  EXPECT_EQ(compression("uncompressed").first, TopicCompression::uncompressed);
+  EXPECT_EQ(compression("snappy").first, TopicCompression::snappy);
+  EXPECT_EQ(compression("gzip"), std::pair(TopicCompression::gzip, 1));
+  EXPECT_EQ(compression("lz4"), std::pair(TopicCompression::lz4, 12));
+  EXPECT_EQ(compression("zstd"), std::pair(TopicCompression::zstd, -7));
+  EXPECT_EQ(resolve_topic_config(broker(), {{"compression.type", "zstd"}}).compression_level, 3);
+}
+
 TEST(TopicConfig, TheFinestUnitThatIsSetWins) {
   const auto retention = [](const ConfigOverrides& values) {
     return resolve_topic_values(broker(values), {}).string("retention.ms");

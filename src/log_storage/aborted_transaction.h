@@ -1,4 +1,4 @@
-// A transaction that was aborted, as a log remembers it: in ".txnindex" beside the segment with its marker.
+// A transaction that was aborted, as a log remembers it: in ".aborted-index" beside the segment with its marker.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // The segment that a compaction writes, to take the place of one or several older ones.
 //
 // Its file is "<base>.log.cleaned" until finish() has made it durable; renames then make it "<base>.log.swap", and
-// "<base>.log" at last (segment_swap.h). Its indexes wait in "<base>.index.cleaned" and "<base>.timeindex.cleaned", and
-// "<base>.txnindex.cleaned" where there is one.
+// "<base>.log" at last (segment_swap.h). Its indexes wait in "<base>.offset-index.cleaned" and
+// "<base>.time-index.cleaned", and "<base>.aborted-index.cleaned" where there is one.
 #pragma once
 
 #include <cstdint>

@@ -53,18 +53,18 @@ Result<DirectoryIdentity> parse_identity(std::string_view text, const std::strin
   };
   const auto format = find_number<int32_t>(text, kFormatKey);
   if (!format) return damaged(kFormatKey);
-  if (*format != kDataFormatVersion) {
+  if (*format < kOldestDataFormatVersion || *format > kDataFormatVersion) {
     return failure(
         ErrorCode::unsupported_format,
-        "The data folder {} has data format {}, this Naru reads and writes format {}. Start the version of Naru "
-        "that wrote it, or a later one; the data has not been touched.",
-        folder, *format, kDataFormatVersion);
+        "The data folder {} has data format {}, this Naru reads formats {} to {}. Start the version of Naru that "
+        "wrote it, or a later one; the data has not been touched.",
+        folder, *format, kOldestDataFormatVersion, kDataFormatVersion);
   }
   const auto node = find_number<int32_t>(text, kNodeKey);
   if (!node) return damaged(kNodeKey);
   const auto directory_id = find_value(text, kDirectoryKey).and_then(Uuid::parse);
   if (!directory_id) return damaged(kDirectoryKey);
-  DirectoryIdentity identity{.node_id = BrokerId(*node), .directory_id = *directory_id};
+  DirectoryIdentity identity{.node_id = BrokerId(*node), .directory_id = *directory_id, .data_format = *format};
   if (const auto cluster = find_value(text, kClusterKey)) {
     const auto id = Uuid::parse(*cluster);
     if (!id) return damaged(kClusterKey);

@@ -10,7 +10,10 @@
 namespace naru {
 
 inline constexpr std::string_view kIdentityFileName = "naru.properties";
-inline constexpr int kDataFormatVersion = 1;
+// 2: indexes and producer snapshots have names of our own. A version that knows 1 alone would not find them, and accept
+// a resent batch of a producer that is remembered by its snapshot only.
+inline constexpr int kDataFormatVersion = 2;
+inline constexpr int kOldestDataFormatVersion = 1;
 inline constexpr uint64_t kMaxIdentityFileBytes = 64 * 1024;
 
 std::string format_identity(const DirectoryIdentity& identity);

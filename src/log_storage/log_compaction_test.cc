@@ -328,7 +328,8 @@ TEST(LogCompaction, WhatIsKnownOfProducersCanBeReadFromWhatIsLeft) {
     log = nullptr;
     disk.kill();
     for (const DirectoryEntry& entry : disk.files().list(kTestFolder).value()) {
-      if (entry.name.ends_with(".snapshot")) ASSERT_TRUE(disk.files().remove_file(LogOnDisk::path(entry.name)).ok());
+      if (entry.name.ends_with(kProducerSnapshotSuffix))
+        ASSERT_TRUE(disk.files().remove_file(LogOnDisk::path(entry.name)).ok());
     }
     log = disk.must_open();
     EXPECT_TRUE(windows(*log) == known);

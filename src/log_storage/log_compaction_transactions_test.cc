@@ -199,7 +199,7 @@ TEST(CompactionOfTransactions, ReadersSeeWhatTheyWouldHaveSeenWithoutIt) {
         if (clean && random.one_in(2)) {
           ASSERT_TRUE(compacted.log->close().ok());
           compacted.log = nullptr;
-          remove_files_of(compacted.disk, random.one_in(2) ? ".snapshot" : ".txnindex");
+          remove_files_of(compacted.disk, random.one_in(2) ? kProducerSnapshotSuffix : kAbortedIndexSuffix);
           compacted.log = compacted.disk.must_open(true);
         } else {
           compacted.reopen(clean);

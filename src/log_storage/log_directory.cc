@@ -95,6 +95,7 @@ Result<std::unique_ptr<LogDirectory>> LogDirectory::open(FileSystem& file_system
   std::unique_ptr<LogDirectory> directory(new LogDirectory(file_system, std::move(path), std::move(*lock)));
   NARU_TRY(directory->load_or_create_identity(node_id, random));
   NARU_TRY(directory->read_manifest());
+  NARU_TRY(directory->raise_data_format());
   NARU_TRY(directory->consume_clean_shutdown_mark());
   NARU_TRY(directory->remove_leftovers());
   return directory;
@@ -104,7 +105,7 @@ Status LogDirectory::load_or_create_identity(BrokerId node_id, Random& random) {
   auto content = read_whole_file(file_system_, path_ + "/" + std::string(kIdentityFileName), kMaxIdentityFileBytes);
   if (!content && content.error() == ErrorCode::not_found) {
     NARU_TRY(refuse_if_foreign());
-    identity_ = {.node_id = node_id, .directory_id = random.uuid()};
+    identity_ = {.node_id = node_id, .directory_id = random.uuid(), .data_format = kDataFormatVersion};
     return write_identity();
   }
   if (!content) return std::move(content).error();
@@ -135,6 +136,14 @@ Status LogDirectory::refuse_if_foreign() {
 
 Status LogDirectory::write_identity() {
   return replace_file(file_system_, path_, std::string(kIdentityFileName), as_bytes(format_identity(identity_)));
+}
+
+Status LogDirectory::raise_data_format() {
+  const int32_t found = std::exchange(identity_.data_format, kDataFormatVersion);
+  if (found == kDataFormatVersion) return Status();
+  log_info("log_storage", "{} has data format {} and gets format {}: earlier versions of Naru cannot use it any more",
+           path_, found, kDataFormatVersion);
+  return write_identity();
 }
 
 Status LogDirectory::read_manifest() {

@@ -33,6 +33,7 @@ struct DirectoryIdentity {
   Uuid directory_id;
   Uuid cluster_id;            // zero until bind_cluster()
   int64_t broker_epoch = -1;  // the newest that was written; -1: none
+  int32_t data_format = 0;    // as it was found; what is written is the current one
   bool operator==(const DirectoryIdentity&) const = default;
 };
 
@@ -103,6 +104,8 @@ class LogDirectory {
   Status load_or_create_identity(BrokerId node_id, Random& random);
   Status refuse_if_foreign();
   Status write_identity();
+  // Before anything in the folder gets a form or a name that the version which made the folder does not know.
+  Status raise_data_format();
   Status consume_clean_shutdown_mark();
   Status remove_leftovers();
 

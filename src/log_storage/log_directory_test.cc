@@ -97,13 +97,40 @@ TEST_F(DataFolder, OfAFreshFileSystemOrACrashedFirstStartIsTaken) {
 
 TEST_F(DataFolder, OfANewerFormatOrDamagedIsRefused) {
   must_open();
-  write("/a/data/naru.properties", "naru.data.format=2\nnode.id=1\n");
-  EXPECT_EQ(
-      open().error().message(),
-      "The data folder /a/data has data format 2, this Naru reads and writes format 1. Start the version of Naru that "
-      "wrote it, or a later one; the data has not been touched.");
+  write("/a/data/naru.properties", "naru.data.format=3\nnode.id=1\n");
+  EXPECT_EQ(open().error().message(),
+            "The data folder /a/data has data format 3, this Naru reads formats 1 to 2. Start the version of Naru that "
+            "wrote it, or a later one; the data has not been touched.");
   files.cut("/a/data/naru.properties", 0);
   EXPECT_EQ(open().error(), ErrorCode::corrupt_data);
+}
+
+// What a version that reads format 1 alone does not find, it must not go on without.
+TEST_F(DataFolder, OfAnEarlierFormatGetsTheCurrentOneBeforeAnythingElseChanges) {
+  const DirectoryIdentity identity = must_open()->identity();
+  const std::string first_format = fmt::format(
+      "# The identity of this data folder. Do not edit, and do not copy to another folder.\n"
+      "naru.data.format=1\nnode.id=1\ndirectory.id={}\n",
+      identity.directory_id.to_string());
+  for (uint64_t step = 0; step < 100; ++step) {
+    SimulatedRandom dice(step);
+    SimulatedFileSystem disk(dice);
+    ASSERT_TRUE(disk.create_directories("/data").ok());
+    ASSERT_TRUE(replace_file(disk, "/data", "naru.properties", as_bytes(first_format)).ok());
+    ASSERT_TRUE(replace_file(disk, "/data", "clean-shutdown", as_bytes("1\n")).ok());
+    ASSERT_TRUE(disk.sync_directory("/").ok());
+    disk.die_after(step);
+    const bool finished = LogDirectory::open(disk, "/data", BrokerId(1), dice).has_value();
+    disk.crash();
+    const bool marked = *disk.exists("/data/clean-shutdown");
+    const std::string text(as_text(disk.content("/data/naru.properties")));
+    EXPECT_TRUE(marked || text.find("naru.data.format=2\n") != std::string::npos) << text;
+    const auto directory = LogDirectory::open(disk, "/data", BrokerId(1), dice);
+    ASSERT_TRUE(directory.has_value()) << directory.error().to_string();
+    EXPECT_EQ((*directory)->identity(), identity);
+    if (finished) return;
+  }
+  FAIL() << "opening never finished";
 }
 
 TEST_F(DataFolder, CleanShutdownIsBelievedOnce) {

@@ -139,7 +139,7 @@ TEST(LogProducers, ASnapshotThatCannotBeReadIsNotTakenForADamagedOne) {
     ASSERT_TRUE(log->close().ok());
   }
   const QuietLog quiet;
-  disk.files().fail_nth(FileOperation::read, 1, ".snapshot");
+  disk.files().fail_nth(FileOperation::read, 1, std::string(kProducerSnapshotSuffix));
   EXPECT_FALSE(disk.open(true).has_value());
   EXPECT_EQ(snapshots_of(disk).size(), 1u);
 }
@@ -150,7 +150,7 @@ TEST(LogProducers, AFailureToStoreASnapshotHarmsNobody) {
                                         FileOperation::rename, FileOperation::truncate}) {
     LogOnDisk disk(6);
     const auto log = disk.must_open();
-    disk.files().fail_nth(operation, 1, ".snapshot");
+    disk.files().fail_nth(operation, 1, std::string(kProducerSnapshotSuffix));
     for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(1), i)).has_value());
     EXPECT_TRUE(sync(*log).ok());
     EXPECT_FALSE(log->offline());

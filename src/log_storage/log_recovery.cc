@@ -8,6 +8,7 @@
 #include "foundation/log.h"
 #include "foundation/sort_and_drop_doubles.h"
 #include "log_storage/aborted_rebuild.h"
+#include "log_storage/old_file_names.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/recovery_epochs.h"
 #include "log_storage/recovery_table.h"
@@ -70,7 +71,9 @@ class LogRecovery {
 
 Result<RecoveredLog> LogRecovery::run() {
   NARU_TRY(check_identity());
-  NARU_TRY_ASSIGN(const auto entries, settle_swaps(file_system_, open_files_, folder_));
+  NARU_TRY_ASSIGN(auto entries, file_system_.list(folder_));
+  NARU_TRY(adopt_old_file_names(file_system_, folder_, entries));
+  NARU_TRY(settle_swaps(file_system_, open_files_, folder_, entries));
   sort_files(entries);
   NARU_TRY(open_checkpoint());
   leave_out_below_start();

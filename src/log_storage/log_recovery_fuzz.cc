@@ -57,8 +57,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const BytesView flags = input.first(std::min<size_t>(1, input.size()));
   input = input.subspan(flags.size());
   const bool clean = !flags.empty() && (flags[0] & std::byte{1}) != std::byte{};
-  for (const char* name : {"00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex",
-                           "leader-epoch-checkpoint", "checkpoint", "00000000000000000002.log"}) {
+  const bool of_earlier_version = !flags.empty() && (flags[0] & std::byte{2}) != std::byte{};
+  const std::string_view index = of_earlier_version ? ".index" : kOffsetIndexSuffix;
+  const std::string_view times = of_earlier_version ? ".timeindex" : kTimeIndexSuffix;
+  for (const std::string& name : {segment_file_name(Offset(0), kLogSuffix), segment_file_name(Offset(0), index),
+                                  segment_file_name(Offset(0), times), std::string(kEpochFileName),
+                                  std::string(kCheckpointFileName), segment_file_name(Offset(2), kLogSuffix)}) {
     const BytesView content = take(input);
     if (content.empty()) continue;
     if (auto file = files.open(fmt::format("/t-0/{}", name), OpenMode::create)) ignore((*file)->write_at(0, content));

@@ -39,7 +39,7 @@ class RandomTransactions {
 // Snapshots and indexes are shortcuts: without them the log says the same.
 void check_without_shortcuts(const LogOnDisk& disk, uint64_t seed, const PartitionLog& log) {
   const auto expected = producers_without_times(log);
-  for (const std::string_view suffix : {".snapshot", ".txnindex"}) {
+  for (const std::string_view suffix : {kProducerSnapshotSuffix, kAbortedIndexSuffix}) {
     LogOnDisk copy = disk.copy(seed);
     remove_files_of(copy, suffix);
     const auto other = copy.must_open(true);
@@ -168,7 +168,7 @@ TEST(LogTransactions, AnIndexThatIsMissingShortOrDamagedIsBuiltAnew) {
   size_t indexes = 0;
   for (const DirectoryEntry& entry : disk.files().list(kTestFolder).value()) {
     const std::string path = LogOnDisk::path(entry.name);
-    if (!entry.name.ends_with(".txnindex")) continue;
+    if (!entry.name.ends_with(kAbortedIndexSuffix)) continue;
     ++indexes;
     const size_t size = disk.files().content(path).size();
     {
@@ -198,7 +198,7 @@ TEST(LogTransactions, LogsWithoutAbortsHaveNoIndexOfThem) {
   }
   ASSERT_TRUE(log->close().ok());
   for (const DirectoryEntry& entry : disk.files().list(kTestFolder).value()) {
-    EXPECT_FALSE(entry.name.ends_with(".txnindex")) << entry.name;
+    EXPECT_FALSE(entry.name.ends_with(kAbortedIndexSuffix)) << entry.name;
   }
 }
 
@@ -216,7 +216,7 @@ TEST(LogTransactions, ADamagedControlBatchIsRefused) {
     ASSERT_TRUE(append_data(*log, {.producer = 1, .sequence = 1, .records = {{"k", "v"}}}).has_value());
     ASSERT_TRUE(log->close().ok());
   }
-  remove_files_of(disk, ".snapshot");  // so that it has to be read
+  remove_files_of(disk, kProducerSnapshotSuffix);  // so that it has to be read
   disk.files().flip_bit(LogOnDisk::segment(0), marker_at + kBatchHeaderSize + 3, 0);
   const auto refused = disk.open(true);
   ASSERT_FALSE(refused.has_value());

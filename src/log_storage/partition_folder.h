@@ -12,12 +12,14 @@
 
 namespace naru {
 
+// Only what has Kafka's format has Kafka's name: its tools read a file as its name says. The names that these files had
+// before are in old_file_names.h.
 inline constexpr std::string_view kLogSuffix = ".log";
-inline constexpr std::string_view kOffsetIndexSuffix = ".index";
-inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";
-inline constexpr std::string_view kAbortedIndexSuffix = ".txnindex";
-inline constexpr std::string_view kProducerSnapshotSuffix = ".snapshot";
-inline constexpr std::string_view kProducerSnapshotAsideSuffix = ".snapshot.tmp";  // while it is being written
+inline constexpr std::string_view kOffsetIndexSuffix = ".offset-index";
+inline constexpr std::string_view kTimeIndexSuffix = ".time-index";
+inline constexpr std::string_view kAbortedIndexSuffix = ".aborted-index";
+inline constexpr std::string_view kProducerSnapshotSuffix = ".producer-snapshot";
+inline constexpr std::string_view kProducerSnapshotAsideSuffix = ".producer-snapshot.tmp";  // while it is being written
 inline constexpr std::string_view kEpochFileName = "leader-epoch-checkpoint";
 inline constexpr std::string_view kMetadataFileName = "partition.metadata";
 inline constexpr std::string_view kCheckpointFileName = "checkpoint";

@@ -1,4 +1,4 @@
-// The snapshots of producer state in a log's folder: <20-digit offset>.snapshot, a few of them.
+// The snapshots of producer state in a log's folder: <20-digit offset>.producer-snapshot, a few of them.
 //
 // A snapshot is only ever a shortcut: without one, the state is read from the log. So a failure to write one harms
 // nobody, and a damaged one is removed. What must never happen is that one survives the batches it was made of: those

@@ -117,11 +117,10 @@ Status finish_interrupted(FileSystem& file_system, OpenFiles& open_files, const 
 
 }  // namespace
 
-Result<std::vector<DirectoryEntry>> settle_swaps(FileSystem& file_system, OpenFiles& open_files,
-                                                 const std::string& folder) {
-  NARU_TRY_ASSIGN(auto entries, file_system.list(folder));
+Status settle_swaps(FileSystem& file_system, OpenFiles& open_files, const std::string& folder,
+                    std::vector<DirectoryEntry>& entries) {
   const FoundNames found = find_leftovers(entries, folder);
-  if (found.leftovers.empty()) return entries;
+  if (found.leftovers.empty()) return Status();
   for (const Leftover& leftover : found.leftovers) {
     ScannedSwap scanned;
     if (leftover.name == LeftoverName::swap) {
@@ -135,13 +134,14 @@ Result<std::vector<DirectoryEntry>> settle_swaps(FileSystem& file_system, OpenFi
         NARU_TRY(finish_interrupted(file_system, open_files, folder, leftover.base, scanned.end, found.segments));
         break;
       case SwapAction::refuse:
-        return failure(ErrorCode::corrupt_data,
-                       "{} is damaged: {}. It was to take the place of segments that may be gone already. Restore the "
-                       "file; or, if all of them are there, move it away and start again",
-                       leftover.path, scanned.problem);
+        return error(ErrorCode::corrupt_data,
+                     "{} is damaged: {}. It was to take the place of segments that may be gone already. Restore the "
+                     "file; or, if all of them are there, move it away and start again",
+                     leftover.path, scanned.problem);
     }
   }
-  return file_system.list(folder);
+  NARU_TRY_ASSIGN(entries, file_system.list(folder));
+  return Status();
 }
 
 }  // namespace naru

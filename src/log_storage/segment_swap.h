@@ -27,8 +27,9 @@ Status finish_swap(FileSystem& file_system, OpenFiles& open_files, const std::st
                    const std::vector<Offset>& replaced);
 
 // Recovery: finishes swaps and removes what was not finished. corrupt_data, naming the file, when a ".swap" is damaged.
-// Blocks. A crash in between changes nothing of what the next call does. Returns what the folder holds then.
-Result<std::vector<DirectoryEntry>> settle_swaps(FileSystem& file_system, OpenFiles& open_files,
-                                                 const std::string& folder);
+// Blocks. A crash in between changes nothing of what the next call does. `entries`: what the folder holds before, and
+// afterwards.
+Status settle_swaps(FileSystem& file_system, OpenFiles& open_files, const std::string& folder,
+                    std::vector<DirectoryEntry>& entries);
 
 }  // namespace naru

@@ -98,7 +98,7 @@ TEST_F(StoredFiles, ALoweredCheckpointLeavesNoHigherValueBehind) {
 
 TEST_F(StoredFiles, AnIndexFindsItsEntriesInTheFileAndInMemory) {
   OpenFiles open_files(files, 2);
-  OffsetIndex index(open_files, "/x.index");
+  OffsetIndex index(open_files, "/x.offset-index");
   for (uint32_t i = 0; i < 1300; ++i) {
     index.append({2 * i, 10 * i});
     if (index.flush_is_due() && i < 1100) ASSERT_TRUE(index.flush().ok());
@@ -113,7 +113,7 @@ TEST_F(StoredFiles, AnIndexFindsItsEntriesInTheFileAndInMemory) {
   EXPECT_EQ(index.size(), 300u);
   index.append({9000, 9000});
   ASSERT_TRUE(index.flush().ok());
-  const auto loaded = OffsetIndex::load(open_files, "/x.index");
+  const auto loaded = OffsetIndex::load(open_files, "/x.offset-index");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().to_string();
   EXPECT_EQ(loaded->size(), 301u);
   EXPECT_EQ(loaded->last(), (OffsetIndexEntry{9000, 9000}));

@@ -64,6 +64,9 @@ Status check_header(const BatchHeader& header, const ProduceRules& rules) {
   if (header.has_delete_horizon()) return error(ErrorCode::invalid_record, "clients may not set a delete horizon");
   if (header.timestamp_type() == TimestampType::log_append_time)
     return error(ErrorCode::invalid_timestamp, "clients may not set the timestamp type to log append time");
+  if (!header.compression())
+    return error(ErrorCode::unsupported_compression_type, "compression codec {} is unknown",
+                 header.attributes & batch_attribute::kCompressionMask);
   if (header.compression() == Compression::zstd && !rules.allow_zstd)
     return error(ErrorCode::unsupported_compression_type, "zstd needs version 7 of Produce requests or later");
   if (header.records_count < 1) return error(ErrorCode::invalid_record, "the batch has no records");
@@ -125,16 +128,19 @@ Status check_records(RecordReader& reader, const ProduceRules& rules, WallTimeMs
 }  // namespace
 
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::vector<RejectedRecord>* rejected) {
+                                               std::vector<RejectedRecord>* rejected, UseOfRecords* use) {
   NARU_TRY(check_bytes(records_field, rules));
   ValidatedBatch batch;
   NARU_TRY_ASSIGN(batch.header, parse_batch_header(records_field));
   NARU_TRY(check_header(batch.header, rules));
   Decompressor& decompressor = Decompressor::of_this_thread();
-  NARU_TRY_ASSIGN(RecordReader reader,
-                  open_records(batch.header, records_field, decompressor, rules.max_decompressed_bytes));
-  batch.uncompressed_size = reader.bytes_left();
-  const Status status = check_records(reader, rules, now, batch, rejected);
+  NARU_TRY_ASSIGN(
+      const BytesView records,
+      decompressor.decompress(*batch.header.compression(), batch_records(records_field), rules.max_decompressed_bytes));
+  RecordReader reader(batch.header, records);
+  batch.uncompressed_size = records.size();
+  Status status = check_records(reader, rules, now, batch, rejected);
+  if (status.ok() && use != nullptr) status = (*use)(records);
   decompressor.trim();
   if (!status.ok()) return failure(status);
   if (rules.timestamp_type == TimestampType::log_append_time) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foundation/bytes.h"
+#include "foundation/function.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
 #include "record_format/record_batch.h"
@@ -42,6 +43,10 @@ struct RejectedRecord {
 // Of one batch; more are not named, because a small batch may expand to millions of them.
 inline constexpr size_t kRejectedRecordsMax = 16'384;
 
+// For who has a use for the records of a batch that is valid, decompressed: they are gone when this returns. May not
+// decompress anything itself. What it returns is what the validation returns.
+using UseOfRecords = UniqueFunction<Status(BytesView records)>;
+
 // `records_field` is the records field of one partition in a Produce request. Errors carry a sentence for the client:
 //   corrupt_message               sizes or CRC do not match the bytes
 //   message_too_large             larger than max_message_bytes, or than max_decompressed_bytes once decompressed
@@ -53,6 +58,7 @@ inline constexpr size_t kRejectedRecordsMax = 16'384;
 // bounds, missing keys.
 // Uncompressed records are checked where they are; compressed ones go through the thread's Decompressor.
 Result<ValidatedBatch> validate_produced_batch(BytesView records_field, const ProduceRules& rules, WallTimeMs now,
-                                               std::vector<RejectedRecord>* rejected = nullptr);
+                                               std::vector<RejectedRecord>* rejected = nullptr,
+                                               UseOfRecords* use = nullptr);
 
 }  // namespace naru

@@ -1,5 +1,6 @@
 // Feeds the validator batches whose magic, length and CRC fit, so that the fuzzer gets behind those checks.
-// The first byte chooses the rules, and whether the rest is compressed first, to get behind the codecs, too.
+// The first byte chooses the rules, whether the rest is compressed first, to get behind the codecs, too, and the codec
+// that a valid batch is put into.
 #include "record_format/batch_validator.h"
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 
 #include "foundation/assert.h"
 #include "foundation/endian.h"
+#include "record_format/batch_recompression.h"
 #include "record_format/compression.h"
 #include "record_format/record_reader.h"
 
@@ -47,6 +49,21 @@ void check_accepted(BytesView batch, const ValidatedBatch& validated) {
   NARU_ASSERT(count == validated.header.records_count, "{} records", count);
 }
 
+// What a topic with a codec of its own does with a batch that is valid: the records stay the same.
+void check_recompression(BytesView batch, const ProduceRules& rules, Compression codec) {
+  UseOfRecords use = [&](BytesView records) {
+    const auto recompressed = recompress_batch(batch, records, {codec});
+    NARU_ASSERT(recompressed.has_value(), "{}", recompressed.error().to_string());
+    const BatchHeader header = parse_batch_header(*recompressed).value();
+    NARU_ASSERT(batch_crc_matches(*recompressed) && header.compression() == codec, "not sealed");
+    const auto unpacked = decompress(codec, batch_records(*recompressed), kLimit);
+    NARU_ASSERT(unpacked.has_value() && equal_bytes(*unpacked, records), "other records");
+    NARU_ASSERT(recompressed->size() <= kBatchHeaderSize + compression_memory({codec}, records.size()), "too large");
+    return Status();
+  };
+  if (const auto validated = validate_produced_batch(batch, rules, 0, nullptr, &use)) check_accepted(batch, *validated);
+}
+
 }  // namespace
 }  // namespace naru
 
@@ -63,6 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   };
   [[maybe_unused]] const auto unsealed = validate_produced_batch(input, rules, 0);
   const Bytes batch = make_batch(input, (choice & 4) != 0);
-  if (const auto validated = validate_produced_batch(batch, rules, 0)) check_accepted(batch, *validated);
+  check_recompression(batch, rules, static_cast<Compression>((choice >> 3) % 5));
   return 0;
 }

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import dump_log
 import toolchain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -29,7 +30,9 @@ CLASSES = {
     "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
+DUMP_LOG_VERSION = "4.3.1"  # the newest form of what is in the files
 
 
 def fetch(version):
@@ -66,7 +69,7 @@ class Tools:
         return output
 
     def server_of(self, tool):
-        return [] if tool == "kafka-cluster" else ["--bootstrap-server", self.address]
+        return [] if tool in ("kafka-cluster", "kafka-dump-log") else ["--bootstrap-server", self.address]
 
 
 def expect(output, *patterns):
@@ -295,4 +298,5 @@ class Check:
             expect(f"exit code {broker.terminate()}", "^exit code 0$")
         finally:
             broker.close()
+        dump_log.run(lambda broker: Tools(fetch(DUMP_LOG_VERSION), broker.address, broker.home))
         return ", ".join(CLASSES)

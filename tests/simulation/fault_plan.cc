@@ -22,6 +22,7 @@ std::string FaultPlan::to_string() const {
   add(day_steps, "clock steps of a day");
   add(faulty_starts, "disks that fail during a start");
   add(reordered_names, "names in any order");
+  add(upgrades, "upgrades");
   add(wiped_disks, "wiped disks");
   add(cut_links, "cut links");
   add(slow_links, "slow links");

@@ -22,6 +22,7 @@ struct FaultPlan {
   bool day_steps = false;        // of the clock, forward
   bool faulty_starts = false;    // disks that fail while a broker starts
   bool reordered_names = false;  // a power cut keeps any of a folder's changes that were not synced
+  bool upgrades = false;         // whenever a broker starts, its disk is as the version before would have left it
   // Of clusters only:
   bool wiped_disks = false;    // of brokers whose data others have
   bool cut_links = false;      // between brokers, in one direction

@@ -4,6 +4,7 @@
 
 #include "foundation/assert.h"
 #include "foundation/log.h"
+#include "simulation/earlier_version.h"
 
 namespace naru::simulation {
 namespace {
@@ -12,6 +13,7 @@ constexpr int kMaxAttempts = 10'000;
 
 Task<void> SimulatedBroker::start() {
   NARU_ASSERT(!running(), "a running broker is started");
+  if (always_upgraded_) rename_as_earlier_version(node_.disk());
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     process_ = node_.start();
     auto started = co_await start_once();

@@ -21,6 +21,9 @@ class SimulatedBroker {
                   SimulatedCoordination* coordination = nullptr)
       : node_(node), harness_(harness), config_(std::move(config)), coordination_(coordination) {}
 
+  // Whenever it starts, its disk is as the version before would have left it.
+  void set_always_upgraded(bool upgraded) { always_upgraded_ = upgraded; }
+
   BrokerId id() const { return config_.node_id; }
   Endpoint address() const { return {node_.host(), kPort}; }
   SimulatedNode& node() { return node_; }
@@ -60,6 +63,7 @@ class SimulatedBroker {
   Seams harness_;
   const BrokerConfig config_;
   SimulatedCoordination* const coordination_;
+  bool always_upgraded_ = false;
   std::unique_ptr<SimulatedProcess> process_;
   std::unique_ptr<Broker> broker_;
   const Broker* starting_ = nullptr;

@@ -50,6 +50,7 @@ SimulatedCluster::SimulatedCluster(SimulatedWorld& world, Seams harness, const R
                                                          broker_config(plan, number),
                                                          plan.brokers == 1 ? nullptr : &coordination_));
     brokers_.back()->node().disk().set_reorders_names(plan.faults.reordered_names);
+    brokers_.back()->set_always_upgraded(plan.faults.upgrades);
   }
 }
 

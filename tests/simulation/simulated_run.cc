@@ -27,12 +27,18 @@ constexpr Duration kLooks = 200ms;
 // How long healed brokers may take until every replica is in sync again.
 constexpr Duration kConvergence = 60s;
 
+// Not drawn, so that the other seeds have the runs that they had before there were upgrades.
+RunPlan plan_of(uint64_t seed, RunPlan drawn) {
+  drawn.faults.upgrades = seed % 5 == 2;
+  return drawn;
+}
+
 class Run {
  public:
   Run(uint64_t seed, Shape shape)
       : seed_(seed),
         world_(seed),
-        plan_(draw_plan(world_.random(), shape)),
+        plan_(plan_of(seed, draw_plan(world_.random(), shape))),
         history_(plan_.promise, plan_.cleanup),
         harness_(world_.add_node(kHarnessHost).start()),
         cluster_(world_, harness_->seams(), plan_),

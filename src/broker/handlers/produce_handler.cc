@@ -9,6 +9,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/transaction_verdicts.h"
 #include "broker/leader_hints.h"
+#include "broker/produced_batch.h"
 #include "broker/transaction_link.h"
 #include "broker/turns.h"
 #include "cluster_control/internal_topics.h"
@@ -16,13 +17,11 @@
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "log_storage/unsynced_logs.h"
-#include "observability/memory_budget.h"
 #include "replication/append_group.h"
 
 namespace naru {
 namespace {
 
-constexpr int16_t kFirstVersionWithZstd = 7;
 constexpr int16_t kFirstProduceWithIds = 13;
 constexpr int16_t kFirstProduceThatJoins = 12;  // the leader adds partitions to the transaction
 
@@ -37,18 +36,6 @@ std::optional<Acks> to_acks(int16_t wire) {
     default:
       return std::nullopt;
   }
-}
-
-ProduceRules rules_for(const TopicConfig& config, const BrokerConfig& broker, int16_t version) {
-  return {.max_message_bytes = static_cast<size_t>(config.max_message_bytes),
-          .timestamp_type = config.timestamp_type == MessageTimestampType::log_append_time
-                                ? TimestampType::log_append_time
-                                : TimestampType::create_time,
-          .timestamp_before_max_ms = config.timestamp_before_max_ms,
-          .timestamp_after_max_ms = config.timestamp_after_max_ms,
-          .key_required = config.compacted,
-          .max_decompressed_bytes = broker.max_decompressed_bytes,
-          .allow_zstd = version >= kFirstVersionWithZstd};
 }
 
 // Checking so many compressed bytes would keep a loop from its other connections for longer than handing the request to
@@ -89,33 +76,6 @@ bool takes_long(const std::vector<Slot>& slots, size_t request_bytes) {
   return compressed >= kCompressedBytesForWorker;
 }
 
-// Most batches expand a few times: memory for that is reserved first, and only what expands further is tried again with
-// memory for the most that is allowed. Small batches use what each thread has anyway.
-Result<ValidatedBatch> validate(const BrokerServices& services, Slot& slot, ProduceRules rules) {
-  constexpr size_t kSmallBatch = 32 * 1024;
-  constexpr uint64_t kOfEachThread = 1 << 20;
-  constexpr uint64_t kUsualExpansion = 8;
-  constexpr uint64_t kCopiesWhileGrowing = 2;
-  const BytesView records = *slot.partition->records;
-  const uint64_t most = rules.max_decompressed_bytes;
-  const WallTimeMs now = services.clock.wall_now_ms();
-  const auto header = parse_batch_header(records);
-  if (!header || header->compression() == Compression::none) {
-    return validate_produced_batch(records, rules, now, &slot.rejected);
-  }
-  const auto within = [&](uint64_t limit, bool pay) -> Result<ValidatedBatch> {
-    const auto memory = pay ? services.memory.try_reserve(MemoryAccount::decompression, kCopiesWhileGrowing * limit)
-                            : std::optional(MemoryLease());
-    if (!memory) return failure(ErrorCode::out_of_memory_budget, "no memory to decompress the batch; try again");
-    rules.max_decompressed_bytes = limit;
-    return validate_produced_batch(records, rules, now, &slot.rejected);
-  };
-  const uint64_t usual = std::min(most, kOfEachThread + kUsualExpansion * records.size());
-  auto validated = within(usual, records.size() > kSmallBatch);
-  if (validated || validated.error() != ErrorCode::message_too_large || usual == most) return validated;
-  return within(most, true);
-}
-
 HostedPartition find_partition(const BrokerServices& services, const RequestContext& context, const Slot& slot) {
   return context.version >= kFirstProduceWithIds ? services.partitions.find(slot.topic->topic_id, slot.partition->index)
                                                  : services.partitions.find(slot.topic->name, slot.partition->index);
@@ -132,39 +92,57 @@ Status why_not_writable(const BrokerServices& services, const RequestContext& co
   return Status();
 }
 
-// Starts the append of one slot, or its refusal, or says why not. Inlined, what it has on its stack
-// would double the frame of the handler's coroutine, which is then more than the allocator keeps at hand for each
-// thread.
-[[gnu::noinline]] Status start_append(const BrokerServices& services, const RequestContext& context, Acks acks,
-                                      Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index) {
+enum class Started : uint8_t { yes, not_without_recompression };
+
+// Starts the append of one slot, or its refusal, or says why not.
+Result<Started> try_to_start_append(const BrokerServices& services, const RequestContext& context, Acks acks,
+                                    Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index,
+                                    bool may_recompress) {
   const HostedPartition hosted = find_partition(services, context, slot);
   if (!hosted) {
-    return context.version >= kFirstProduceWithIds
-               ? why_not_here(services, hosted, slot.topic->topic_id, slot.partition->index)
-               : why_not_here(services, hosted, slot.topic->name, slot.partition->index);
+    return failure(context.version >= kFirstProduceWithIds
+                       ? why_not_here(services, hosted, slot.topic->topic_id, slot.partition->index)
+                       : why_not_here(services, hosted, slot.topic->name, slot.partition->index));
   }
-  if (Status refused = why_not_writable(services, context, hosted); !refused.ok()) return refused;
-  if (!slot.partition->records) return Status(ErrorCode::invalid_record, "the partition carries no batch");
-  auto validated = validate(services, slot, rules_for(*hosted.config, services.config, context.version));
+  NARU_TRY(why_not_writable(services, context, hosted));
+  if (!slot.partition->records) return failure(ErrorCode::invalid_record, "the partition carries no batch");
+  if (!may_recompress && is_to_be_recompressed(*hosted.config, *slot.partition->records)) {
+    return Started::not_without_recompression;
+  }
+  SharedBytes batch = context.keep(*slot.partition->records);
+  auto validated = check_produced_batch(services, *hosted.config, context.version, batch, &slot.rejected);
   constexpr uint64_t kMemoryOfRejected = 300;  // here, and in the answer
   if (!context.memory.take_for_answer(kMemoryOfRejected * slot.rejected.size())) slot.rejected.clear();
   if (!slot.rejected.empty()) {
-    hosted.partition->refuse(validated.error(), group, index);
-    return Status();
+    hosted.partition->refuse(std::move(validated).error(), group, index);
+    return Started::yes;
   }
-  if (!validated) return validated.error();
-  if (const size_t bytes = slot.partition->records->size(); bytes > static_cast<size_t>(hosted.config->segment_bytes)) {
-    return error(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", bytes,
-                 hosted.config->segment_bytes);
+  if (!validated) return failure(std::move(validated).error());
+  if (batch.size() > static_cast<size_t>(hosted.config->segment_bytes)) {
+    return failure(ErrorCode::record_list_too_large, "the batch has {} bytes, a segment at most {}", batch.size(),
+                   hosted.config->segment_bytes);
   }
-  if (!slot.unverified.ok()) return slot.unverified;
-  hosted.partition->append({.batch = context.keep(*slot.partition->records),
+  if (!slot.unverified.ok()) return failure(slot.unverified);
+  hosted.partition->append({.batch = std::move(batch),
                             .validated = std::move(*validated),
                             .acks = acks,
                             .verified = slot.verified,
                             .connection = context.connection->number()},
                            group, index);
-  return Status();
+  return Started::yes;
+}
+
+// Starts the append of one slot, or finishes it. False: neither, because the batch has to be recompressed. Inlined,
+// what it has on its stack would double the frame of the handler's coroutine, which is then more than the allocator
+// keeps at hand for each thread.
+[[gnu::noinline]] bool start_append(const BrokerServices& services, const RequestContext& context, int16_t wire_acks,
+                                    Slot& slot, const std::shared_ptr<AppendGroup>& group, size_t index,
+                                    bool may_recompress) {
+  const std::optional<Acks> acks = to_acks(wire_acks);
+  auto started = acks ? try_to_start_append(services, context, *acks, slot, group, index, may_recompress)
+                      : failure(ErrorCode::invalid_required_acks, "acks is {}, not -1, 0 or 1", wire_acks);
+  if (!started) group->finish(index, {.status = std::move(started).error()});
+  return !started || *started == Started::yes;
 }
 
 // --- Transactions ----------------------------------------------------------------------------------------------------
@@ -323,7 +301,6 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
 
   std::vector<Slot> slots = slots_of(request);
   const auto group = std::make_shared<AppendGroup>(slots.size());
-  const std::optional<Acks> acks = to_acks(request.acks);
   // The requests behind this one wait until it has its place in the logs.
   const bool long_work = takes_long(slots, context.frame.size());
   const bool transactional = has_transactional_batch(slots);
@@ -337,24 +314,30 @@ Task<Response> handle_produce(const BrokerServices& services, const RequestConte
       co_await verify_transactions(services, context, *request.transactional_id, slots);
     }
   }
-  if (long_work) co_await to_worker(services.scheduler);
+  const auto hold = [&] {
+    if (std::exchange(held, true)) return;
+    context.connection->hold_requests();
+    turns.settled();  // turns that end later do so on another thread
+  };
+  bool on_worker = false;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!long_work) co_await turns.step();
     if (services.unsynced_logs.full()) {
-      if (!std::exchange(held, true)) {
-        context.connection->hold_requests();
-        turns.settled();  // turns that end later do so on another thread
-      }
+      hold();
       co_await services.unsynced_logs.some_room();
+      on_worker = false;
     }
-    Status refused = acks ? start_append(services, context, *acks, slots[i], group, i)
-                          : error(ErrorCode::invalid_required_acks, "acks is {}, not -1, 0 or 1", request.acks);
-    if (!refused.ok()) group->finish(i, {.status = std::move(refused)});
+    if (long_work && !std::exchange(on_worker, true)) co_await to_worker(services.scheduler);
+    if (start_append(services, context, request.acks, slots[i], group, i, false)) continue;
+    // Each batch that has to be recompressed waits for its turn among all work for workers, such as syncs.
+    hold();
+    co_await to_worker(services.scheduler);
+    start_append(services, context, request.acks, slots[i], group, i, true);
   }
   if (held) context.connection->release_requests();
   turns.settled();
   context.times.mark(RequestStage::handled, services.clock.now());
-  if (acks == Acks::none) {
+  if (to_acks(request.acks) == Acks::none) {
     co_await group->settled();  // soon: it waits for the append, not for the disk, so the timeout has no say
     co_return answer_without_response(slots, *group);
   }
