@@ -101,6 +101,9 @@ class ApacheKafka:
     def log(self):
         return "".join(self.lines)
 
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=STOP_TIMEOUT_S)
+
     def start(self):
         self._format()
         self.process = subprocess.Popen(self._command("kafka.Kafka", self.properties), text=True, stdin=subprocess.DEVNULL,
@@ -113,12 +116,13 @@ class ApacheKafka:
             raise RuntimeError(f"Apache Kafka did not start:\n{self.log[-4000:]}")
 
     def stop(self):
-        """SIGTERM: it hands over its leaderships and closes its logs. One that does not end is killed."""
+        """SIGTERM: it hands over its leaderships and closes its logs. If it does not end, it is killed."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(STOP_TIMEOUT_S)
-        finally:
-            self.kill()
+        except subprocess.TimeoutExpired:
+            pass
+        self.kill()
 
     def kill(self):
         """SIGKILL, for one that may have ended already."""
