@@ -15,6 +15,8 @@ import time
 import types
 
 import apache_kafka
+import judge_cases
+import judge_differences
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "system"))
@@ -129,6 +131,8 @@ def identities(elements):
 
 def compare(ours, theirs):
     """[(path, ours, theirs)] of the fields that differ; None for one that is not there."""
+    if CLOSED in (ours, theirs) and ours != theirs:
+        return [("connection", *("closed" if answer == CLOSED else "open" for answer in (ours, theirs)))]
     ours, theirs = dict(fields_of(ours)), dict(fields_of(theirs))
     return [(path, ours.get(path), theirs.get(path)) for path in sorted({*ours, *theirs})
             if (path in ours, ours.get(path)) != (path in theirs, theirs.get(path))]
@@ -209,11 +213,28 @@ def run(cases, differences):
         return f"{judge.fields} fields of {len(cases)} cases are as in Apache Kafka {apache_kafka.VERSION}, {len(judge.used)} differences"
 
 
+class Check:
+    """A row of the table of checks: some cases, on two brokers of their own."""
+
+    version = apache_kafka.VERSION
+
+    def __init__(self, name, cases):
+        self.name, self.cases = name, cases
+
+    def missing(self):
+        return apache_kafka.missing()
+
+    def run(self):
+        return run(self.cases, judge_differences.DIFFERENCES)
+
+
+CHECKS = [Check(f"answers-{name}", cases) for name, cases in judge_cases.GROUPS.items()]
+
+
 def main():
-    import judge_cases
-    import judge_differences
     words = sys.argv[1:]
-    cases = [case for case in judge_cases.ALL if not words or any(word in case.__name__ for word in words)]
+    cases = [case for group in judge_cases.GROUPS.values() for case in group
+             if not words or any(word in case.__name__ for word in words)]
     try:
         print(run(cases, judge_differences.DIFFERENCES))
     except RuntimeError as problem:

@@ -221,8 +221,9 @@ def topic_without_id(side, topics):
     return side.symbolic(topics)
 
 
-ABSENT_FEATURES = [acls, sasl, delegation_tokens, client_quotas, scram_credentials, reassignments, quorum, features, unregistering]
-RECORDS = [produce_without_keys, offsets_of_unknown_ids]
-CONFIGURATION = [configs_of_topics, configs_of_brokers]
-TOPICS = [auto_created_topics]
-ALL = [*ABSENT_FEATURES, *RECORDS, *CONFIGURATION, *TOPICS]
+GROUPS = {
+    "features": [acls, sasl, delegation_tokens, client_quotas, scram_credentials, reassignments, quorum, features, unregistering],
+    "records": [produce_without_keys, offsets_of_unknown_ids],
+    "configuration": [configs_of_topics, configs_of_brokers],
+    "topics": [auto_created_topics],
+}

@@ -14,6 +14,7 @@
 namespace naru {
 namespace {
 
+constexpr int16_t kFirstVersionWithRequester = 3;
 constexpr int64_t kNever = -1;
 constexpr auto kDisabled = ErrorCode::delegation_token_auth_disabled;
 
@@ -28,8 +29,10 @@ Task<Response> handle_create_delegation_token(const BrokerServices&, const Reque
   response.error_code = kDisabled;
   response.principal_type = context.principal.type;
   response.principal_name = context.principal.name;
-  response.token_requester_principal_type = context.principal.type;
-  response.token_requester_principal_name = context.principal.name;
+  if (context.version >= kFirstVersionWithRequester) {
+    response.token_requester_principal_type = context.principal.type;
+    response.token_requester_principal_name = context.principal.name;
+  }
   response.issue_timestamp_ms = kNever;
   response.expiry_timestamp_ms = kNever;
   response.max_timestamp_ms = kNever;

@@ -11,6 +11,7 @@
 namespace naru {
 namespace {
 
+constexpr int16_t kFirstVersionWithNodes = 2;
 constexpr std::string_view kMetadataTopic = "__cluster_metadata";
 
 Status check(const BrokerServices& services, const RequestContext& context) {
@@ -45,6 +46,7 @@ void describe_controller(const BrokerServices& services, const RequestContext& c
                                       .log_end_offset = image->cluster().generation,
                                       .last_fetch_timestamp = now,
                                       .last_caught_up_timestamp = now});
+  if (context.version < kFirstVersionWithNodes) return;
   const BrokerMetadata* broker = image->find_broker(controller.id);
   const auto address = broker == nullptr ? std::nullopt : address_for(context, *broker);
   if (!address) return;
