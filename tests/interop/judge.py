@@ -28,16 +28,17 @@ WAIT_S = 60
 A_MOMENT_S = 300
 TEXTS = {"error_message", "documentation", "batch_index_error_message"}  # for people
 # What tells the elements of a list apart; where none does, they are compared in their order.
-IDENTITIES = ["name", "topic", "topic_name", "topic_id", "resource_name", "feature", "user", "group_id", "partition_index", "index",
+IDENTITIES = ["name", "name source", "topic", "topic_name", "topic_id", "resource_name", "feature", "user", "group_id", "partition_index", "index",
               "partition", "batch_index", "replica_id", "node_id", "broker_id", "api_key"]
 CLOSED = {"connection": "closed"}
+ABSENT = "absent"
 
 
 class Side:
     """One of the two, with the names of what is different by its nature: its port, its folders, the ids that it has given."""
 
     def __init__(self, broker, home, versions=None):
-        self.broker, self.symbols = broker, {str(broker.port): "<port>", home: "<home>"}
+        self.broker, self.symbols = broker, {str(broker.port): "<port>", home: "<home>"}  # by what they stand for
         self.shared_versions = versions or {}
         self.ids = {}
 
@@ -68,7 +69,7 @@ class Side:
             return self.ids.get(value) or value.hex()
         if isinstance(value, str):
             for concrete, symbol in self.symbols.items():
-                value = value.replace(concrete, symbol)
+                value = re.sub(rf"(?<!\d){re.escape(concrete)}(?!\d)", symbol, value)
             return value
         if field.endswith("timestamp") and abs(value / 1000 - time.time()) < A_MOMENT_S:
             return "<now>"
@@ -105,15 +106,15 @@ class Side:
 
 
 def fields_of(value, path=""):
-    """(path, value) of every leaf. A list is a leaf as to its length or, where its elements have identities, as to which there are."""
+    """(path, value) of every field and of every element of a list, inner ones after the outer one."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from fields_of(inner, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
-        names = identities(value)
-        yield f"{path}[]", sorted(names) if names else len(value)
-        for position, inner in enumerate(value):
-            yield from fields_of(inner, f"{path}[{names[position] if names else position}]")
+        yield path, "a list"
+        for name, inner in zip(identities(value) or range(len(value)), value):
+            yield f"{path}[{name}]", "there"
+            yield from fields_of(inner, f"{path}[{name}]")
     else:
         is_text = path.rsplit(".", 1)[-1] in TEXTS and value
         yield path, "<text>" if is_text else value
@@ -123,19 +124,34 @@ def identities(elements):
     if not elements or not all(isinstance(element, dict) for element in elements):
         return None
     for field in IDENTITIES:
-        names = [str(element[field]) for element in elements if element.get(field) not in (None, "")]
+        names = ["/".join(str(element.get(part, "")) for part in field.split()) for element in elements]
+        names = [name for name in names if name.strip("/")]
         if len(names) == len(elements) == len(set(names)):
             return names
     return None
 
 
 def compare(ours, theirs):
-    """[(path, ours, theirs)] of the fields that differ; None for one that is not there."""
+    """[(path, ours, theirs)] of the fields that differ; ABSENT for one that is not there, and then nothing of what is in it."""
     if CLOSED in (ours, theirs) and ours != theirs:
         return [("connection", *("closed" if answer == CLOSED else "open" for answer in (ours, theirs)))]
     ours, theirs = dict(fields_of(ours)), dict(fields_of(theirs))
-    return [(path, ours.get(path), theirs.get(path)) for path in sorted({*ours, *theirs})
-            if (path in ours, ours.get(path)) != (path in theirs, theirs.get(path))]
+    found, absent = [], set()
+    for path in {**theirs, **ours}:
+        mine, kafkas = ours.get(path, ABSENT), theirs.get(path, ABSENT)
+        if type(mine) is type(kafkas) and mine == kafkas:
+            continue
+        if ABSENT in (mine, kafkas) and absent.intersection(containers(path)):
+            continue
+        if ABSENT in (mine, kafkas):
+            absent.add(path)
+        found.append((path, mine, kafkas))
+    return sorted(found, key=lambda each: each[0])
+
+
+def containers(path):
+    """Every list element and field that this one is in."""
+    return [path[:found.start()] for found in re.finditer(r"(?<=.)[.\[]", path)]
 
 
 def shared_versions(*sides):
@@ -171,6 +187,7 @@ class Judge:
             self.kafka.start()
             self.naru = Broker()
             self.sides = [Side(self.naru, self.naru.home), Side(self.kafka, self.kafka.folder)]
+            self.sides[1].symbols[str(self.kafka.controller_port)] = "<port of controllers>"
             versions = shared_versions(*self.sides)
             for side in self.sides:
                 side.shared_versions = versions
@@ -186,7 +203,7 @@ class Judge:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def try_case(self, case, differences):
-        """The differences that nobody has declared, a line each."""
+        """The differences that are not declared: (case, label, path, ours, theirs) each."""
         ours, theirs = ({label: answer for label, answer in case(side)} for side in self.sides)
         self.fields += sum(1 for answer in theirs.values() for _ in fields_of(answer))
         problems = []
@@ -197,14 +214,26 @@ class Judge:
                 if declared:
                     self.used.add(declared)
                 else:
-                    problems.append(f"{where}: Naru {mine!r}, Kafka {kafkas!r}")
+                    problems.append((case.__name__, label, path, mine, kafkas))
         return problems
+
+
+def in_words(problems):
+    """A line for each difference; one that several versions have is one."""
+    versions = {}
+    for case, label, path, ours, theirs in problems:
+        version = re.search(r" v(\d+)", label)
+        alike = (case, re.sub(r" v\d+", " v*", label), path, repr(ours), repr(theirs))
+        versions.setdefault(alike, []).append(int(version.group(1)) if version else None)
+    for (case, label, path, ours, theirs), numbers in versions.items():
+        shown = label.replace("v*", f"v{min(numbers)}-{max(numbers)}" if len(numbers) > 1 else f"v{numbers[0]}")
+        yield f"{case}: {shown}: {path}: Naru {ours}, Kafka {theirs}"
 
 
 def run(cases, differences):
     """What passed, in a few words; raises an error that lists every difference."""
     with Judge() as judge:
-        problems = [problem for case in cases for problem in judge.try_case(case, differences)]
+        problems = list(in_words([problem for case in cases for problem in judge.try_case(case, differences)]))
         names = "|".join(case.__name__ for case in cases)
         concerned = [each for each in differences if re.match(rf"\^?({names})\b", each.where)]
         problems += [f"declared, and found nowhere: {each.where}" for each in concerned if each not in judge.used]

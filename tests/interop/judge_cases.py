@@ -214,8 +214,9 @@ def auto_created_topics(side):
 
 
 def topic_without_id(side, topics):
-    """Whether it has an id, which is another one on each side."""
+    """Without what is another one for each version and each side, but whether it has an id."""
     for topic in topics:
+        topic.name = "<name>"
         if hasattr(topic, "topic_id"):
             topic.topic_id = "some" if any(topic.topic_id) else "none"
     return side.symbolic(topics)

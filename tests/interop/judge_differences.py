@@ -33,6 +33,8 @@ DIFFERENCES = [
                "the listener of controllers", "a controller is reached where its broker is"),
     Difference(r"^features: UpdateFeatures v[01], .*: results\[.*\]\.error_message$", "UpdateFeatures 0-1", "empty", "the text NONE",
                "there is no error to tell of"),
+    Difference(r"^auto_created_topics: .*, a later answer: .*\.partitions\[[123]\]$", "Metadata", "a topic that is made so has 4 partitions",
+               "it has 1", "`num.partitions` is 4 by default"),
     Difference(r"^features: .*, a level below, as an? (unsafe )?downgrade: ", "UpdateFeatures",
                "`INVALID_UPDATE_VERSION` (95)", "the level is lowered",
                "features are always on, at the level of the version that runs"),

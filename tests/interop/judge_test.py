@@ -21,11 +21,22 @@ class CompareTest(unittest.TestCase):
         ours, theirs = {"results": [{"error_code": 1}, {"error_code": 2}]}, {"results": [{"error_code": 2}, {"error_code": 1}]}
         self.assertEqual([path for path, _, _ in judge.compare(ours, theirs)], ["results[0].error_code", "results[1].error_code"])
 
+    def test_elements_of_one_name_are_told_apart_by_their_source(self):
+        ours = [{"name": "a", "source": 1, "value": "x"}, {"name": "a", "source": 2, "value": "y"}]
+        self.assertEqual(judge.compare({"synonyms": ours}, {"synonyms": [*reversed(ours)]}), [])
+
     def test_a_missing_element_and_a_missing_field_are_differences(self):
-        self.assertIn(("topics[]", [], ["a"]), [(path, [] if ours == 0 else ours, theirs) for path, ours, theirs
-                                                in judge.compare({"topics": []}, {"topics": [{"name": "a"}]})])
-        self.assertEqual(judge.compare({}, {"error_code": 0}), [("error_code", None, 0)])
-        self.assertEqual(judge.compare({"entries": None}, {}), [("entries", None, None)])
+        self.assertEqual(judge.compare({"topics": []}, {"topics": [{"name": "a", "id": 1}]}), [("topics[a]", "absent", "there")])
+        self.assertEqual(judge.compare({}, {"error_code": 0}), [("error_code", "absent", 0)])
+        self.assertEqual(judge.compare({"entries": None}, {"entries": []}), [("entries", None, "a list")])
+        self.assertEqual(judge.compare({"batch": [1]}, {"batch": [1, 2]}), [("batch[1]", "absent", 2)])
+
+    def test_a_number_is_not_a_truth(self):
+        self.assertEqual(judge.compare({"read_only": 0}, {"read_only": False}), [("read_only", 0, False)])
+
+    def test_a_difference_in_several_versions_is_one_line(self):
+        problems = [("case", f"Produce v{version}, label", "error_code", 0, 1) for version in (3, 4, 5)]
+        self.assertEqual(list(judge.in_words(problems)), ["case: Produce v3-5, label: error_code: Naru 0, Kafka 1"])
 
     def test_texts_may_have_other_words_but_have_to_be_there(self):
         self.assertEqual(judge.compare({"error_message": "no"}, {"error_message": "never"}), [])
