@@ -9,8 +9,8 @@ namespace naru {
 
 // Removes known_brokers/ID, so that a later registration is one of a new broker, which has nothing to lose.
 // broker_id_not_registered when nothing is remembered of it. invalid_request while it is registered, or where it is
-// still in an ISR: it holds records then that no other replica may have, and it would have to be told from a broker that
-// comes with empty folders.
+// still in an ISR: it holds records then that no other replica may have, and it would have to be told from a broker
+// that comes with empty folders.
 class UnregisterBrokerPlanner final : public Planner {
  public:
   explicit UnregisterBrokerPlanner(BrokerId broker) : broker_(broker) {}

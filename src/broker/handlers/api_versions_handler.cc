@@ -48,7 +48,8 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
   }
   response.finalized_features_epoch = 0;
   for (const auto& [name, level] : kFeatures) {
-    response.finalized_features.push_back({.name = std::string(name), .max_version_level = level, .min_version_level = level});
+    response.finalized_features.push_back(
+        {.name = std::string(name), .max_version_level = level, .min_version_level = level});
     // Clients of older versions stumble over a feature that may be off.
     if (context.version >= kFirstVersionWithFeaturesFromZero) {
       response.supported_features.push_back({.name = std::string(name), .min_version = 0, .max_version = level});

@@ -1,5 +1,5 @@
-// DescribeQuorum: the controller as a quorum of one. Its log are the transactions on the metadata, so that the offsets are
-// the number of them.
+// DescribeQuorum: the controller as a quorum of one. Its log are the transactions on the metadata, so that the offsets
+// are the number of them.
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
@@ -52,8 +52,7 @@ void describe_controller(const BrokerServices& services, const RequestContext& c
   if (!address) return;
   auto& node = response.nodes.emplace_back();
   node.node_id = controller.id;
-  node.listeners.push_back(
-      {.name = context.connection->listener_name(), .host = address->host, .port = address->port});
+  node.listeners.push_back({.name = context.connection->listener_name(), .host = address->host, .port = address->port});
 }
 
 }  // namespace

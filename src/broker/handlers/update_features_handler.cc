@@ -1,5 +1,5 @@
-// UpdateFeatures: every feature has one level, which no broker can change while it runs. An update to that level succeeds,
-// and any other is refused.
+// UpdateFeatures: every feature has one level, which no broker can change while it runs. An update to that level
+// succeeds, and any other is refused.
 #include <algorithm>
 
 #include "broker/api_handlers.h"
