@@ -47,14 +47,14 @@ Status UnregisterBrokerPlanner::check(const MetadataImage& image) const {
   }
   if (!image.known_brokers().contains(broker_)) {
     if (planned_) return {};
-    return error(ErrorCode::broker_id_not_registered, "no broker {} has ever registered", broker_);
+    return error(ErrorCode::broker_id_not_registered, "nothing is remembered of a broker {}", broker_);
   }
   const InSync in_sync = in_sync_partitions(image, broker_);
   if (in_sync.count == 0) return {};
   const TopicMetadata* topic = image.find_topic(in_sync.first->topic_id);
   return error(
       ErrorCode::invalid_request,
-      "broker {} is the last in-sync replica of {} partitions ({}-{} is one): start it again, or elect another "
+      "broker {} is among the last in-sync replicas of {} partitions ({}-{} is one): start it again, or elect another "
       "leader uncleanly, or delete these topics",
       broker_, in_sync.count, topic == nullptr ? in_sync.first->topic_id.to_string() : topic->name,
       in_sync.first->index);

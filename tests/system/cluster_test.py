@@ -115,7 +115,7 @@ class ClusterTest(unittest.TestCase):
         self.wait(lambda: self.why_not_noticed([f"{topic}/{number}" for topic in ("kept", "alone") for number in range(3)]))
         for through in self.brokers[:2]:
             error, message = self.unregister(through, 3)
-            self.assertEqual((error, "last in-sync replica of 1 partitions (alone-" in message), (INVALID_REQUEST, True), message)
+            self.assertEqual((error, "last in-sync replicas of 1 partitions (alone-" in message), (INVALID_REQUEST, True), message)
         self.naru("topic", "delete", "alone")
         self.assertEqual(self.unregister(self.brokers[0], 3)[0], 0)
         for through in self.brokers[:2]:
