@@ -141,6 +141,11 @@ def unregistering(side):
     yield from each_version(side, "UnregisterBroker", "a negative id", broker_id=-1)
 
 
+def unregistering_a_running_broker(side):
+    """After which Kafka cannot be used any more: no case may follow."""
+    yield "UnregisterBroker v0, a running broker", side.call("UnregisterBroker", 0, broker_id=BROKER)
+
+
 # 1. Produce names every bad record.
 
 def compacted_batch(count, without_key):
@@ -227,4 +232,5 @@ GROUPS = {
     "records": [produce_without_keys, offsets_of_unknown_ids],
     "configuration": [configs_of_topics, configs_of_brokers],
     "topics": [auto_created_topics],
+    "last": [unregistering_a_running_broker],
 }
