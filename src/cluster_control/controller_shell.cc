@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster_control/offline_logs.h"
+#include "cluster_control/unregister_broker.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -175,6 +176,19 @@ Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broke
   NARU_CO_TRY(planner.status());
   log_warn("controller", "broker {} has {} offline logs of replicated partitions: {} get new leaders, {} have none",
            broker, count, planner.tally().new_leaders, planner.tally().leaders_lost);
+  co_return Status();
+}
+
+Task<Status> ControllerShell::unregister_broker(BrokerId broker) {
+  NARU_CO_TRY(co_await runner_.look_again());
+  // The broker may have gone a moment ago: it leaves the ISRs that have other members first.
+  SettlePartitionsPlanner settle(config_, office_.stopping());
+  co_await runner_.run(settle);
+  NARU_CO_TRY(settle.status());
+  UnregisterBrokerPlanner planner(broker);
+  co_await run(planner, {});
+  NARU_CO_TRY(planner.status());
+  log_info("controller", "broker {} is unregistered: what was remembered of it is forgotten", broker);
   co_return Status();
 }
 

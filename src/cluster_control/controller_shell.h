@@ -108,6 +108,8 @@ class ControllerShell {
   // it says otherwise or registers again, it leads none of them and is in sync with none, wherever others are left.
   // Where none are, nobody leads.
   Task<Status> report_offline_logs(BrokerId broker, int64_t broker_epoch, PartitionIds partitions);
+  // Forgets a broker that is gone for good: unregister_broker.h says when that is refused.
+  Task<Status> unregister_broker(BrokerId broker);
   // None: all partitions, and only those results that are not election_not_needed.
   Task<std::vector<ElectLeadersResult>> elect_leaders(ElectionType type,
                                                       std::optional<std::vector<TopicPartition>> partitions,

@@ -10,6 +10,7 @@
 
 #include "async/task_group.h"
 #include "cluster_control/metadata_image_builder.h"
+#include "cluster_control/metadata_keys.h"
 #include "coordination_store/embedded/embedded_store.h"
 #include "coordination_store/simulated/fault_injecting_store.h"
 #include "coordination_store/simulated/run_in_world.h"
@@ -199,6 +200,20 @@ TEST(ControllerShell, WhatWasGivenUpIsNotDoneAndEachItemIsToldSo) {
   EXPECT_EQ(world.image()->find_topic("a"), nullptr);
   const auto deleted = world.run(world.controller().delete_topics({{.name = "a"}}, given_up));
   EXPECT_EQ(deleted.at(0).status, ErrorCode::request_timed_out);
+}
+
+TEST(ControllerShell, AnUnregisteredBrokerIsGoneFromTheStoreToo) {
+  ControllerWorld world;
+  ASSERT_TRUE(world.start().ok());
+  const auto registered = world.registration(2);
+  RegisterBrokerPlanner other(registered);
+  ASSERT_TRUE(world.run(world.embedded().commit(*other.plan(*world.image()))));
+  ASSERT_TRUE(world.run(world.embedded().commit(Transaction{.deletes = {metadata_keys::broker(BrokerId(2))}})));
+  EXPECT_EQ(world.run(world.controller().unregister_broker(BrokerId(1))).code(), ErrorCode::invalid_request);
+  EXPECT_TRUE(world.run(world.controller().unregister_broker(BrokerId(2))).ok());
+  EXPECT_FALSE(world.rebuilt_image()->known_brokers().contains(BrokerId(2)));
+  EXPECT_TRUE(*world.rebuilt_image() == *world.image());
+  EXPECT_EQ(world.run(world.controller().unregister_broker(BrokerId(2))).code(), ErrorCode::broker_id_not_registered);
 }
 
 TEST(ControllerShell, AutoCreationCanBeSwitchedOff) {

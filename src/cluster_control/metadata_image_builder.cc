@@ -121,6 +121,10 @@ Status MetadataImageBuilder::remove(std::string_view key) {
     const auto number = parse_number(*broker_id);
     if (!number) return not_a_number(*broker_id);
     next_->brokers_.erase(BrokerId(*number));
+  } else if (const auto known_id = name_under(kKnownBrokers, key)) {
+    const auto number = parse_number(*known_id);
+    if (!number) return not_a_number(*known_id);
+    next_->known_brokers_.erase(BrokerId(*number));
   } else if (const auto topic_id = name_under(kDeletedTopics, key)) {
     if (const auto id = Uuid::parse(*topic_id)) next_->deleted_topics_.erase(*id);
   }

@@ -130,6 +130,9 @@ Result<std::vector<MetadataKeyChange>> StoredImage::broker_changes(const std::ve
   for (const auto& [id, broker] : image_->brokers()) {
     if (listed->find_broker(id) == nullptr) changes.push_back({metadata_keys::broker(id), std::nullopt, 0});
   }
+  for (const auto& [id, known] : image_->known_brokers()) {
+    if (!listed->known_brokers().contains(id)) changes.push_back({metadata_keys::known_broker(id), std::nullopt, 0});
+  }
   return changes;
 }
 

@@ -14,10 +14,34 @@ namespace {
 
 constexpr std::string_view kClientId = "fuzzer";
 
+// What an API answers when all is well. Those of features that are not there have an error for that; brokers of the
+// fuzzer, which run or come back, cannot be unregistered.
+constexpr ErrorCode success_of(kafka::ApiKey api) {
+  switch (api) {
+    case kafka::ApiKey::sasl_handshake:
+    case kafka::ApiKey::sasl_authenticate:
+      return ErrorCode::illegal_sasl_state;
+    case kafka::ApiKey::describe_acls:
+    case kafka::ApiKey::create_acls:
+    case kafka::ApiKey::delete_acls:
+      return ErrorCode::security_disabled;
+    case kafka::ApiKey::create_delegation_token:
+    case kafka::ApiKey::renew_delegation_token:
+    case kafka::ApiKey::expire_delegation_token:
+    case kafka::ApiKey::describe_delegation_token:
+      return ErrorCode::delegation_token_auth_disabled;
+    case kafka::ApiKey::unregister_broker:
+      return ErrorCode::invalid_request;
+    default:
+      return ErrorCode::none;
+  }
+}
+
 // Walks through a message and keeps what concerns the fuzzer. A visitor of kafka::visit_fields.
 class Survey {
  public:
-  Survey(int16_t version, std::string_view root) : version_(version), root_(root) {}
+  Survey(int16_t version, std::string_view root, ErrorCode success)
+      : version_(version), root_(root), success_(success) {}
 
   template <class T>
   void field(std::string_view structure, std::string_view name, T& value, bool) {
@@ -42,7 +66,8 @@ class Survey {
  private:
   void note(bool of_the_whole, ErrorCode error) {
     // The one: it is as was asked for. The other: the first half of a join.
-    const bool done = error == ErrorCode::election_not_needed || error == ErrorCode::member_id_required;
+    const bool done =
+        error == success_ || error == ErrorCode::election_not_needed || error == ErrorCode::member_id_required;
     if (done) error = ErrorCode::none;
     if (of_the_whole) {
       failed_as_a_whole_ = failed_as_a_whole_ || error != ErrorCode::none;
@@ -53,6 +78,7 @@ class Survey {
 
   const int16_t version_;
   const std::string_view root_;
+  const ErrorCode success_;
   int64_t wait_ms_ = 0;
   bool failed_as_a_whole_ = false;
   size_t successes_ = 0;
@@ -77,7 +103,7 @@ class TypedRequest final : public FuzzRequest {
       request_ = Request();
       fill(world, random, now_ms, {});
     }
-    Survey survey(version, Request::kName);
+    Survey survey(version, Request::kName, ErrorCode::none);
     visit_fields(survey, request_, version);
     own_wait_ = survey.wait();
     if constexpr (std::same_as<Request, kafka::ProduceRequest>) may_stay_unanswered_ = request_.acks == 0;
@@ -100,7 +126,7 @@ class TypedRequest final : public FuzzRequest {
       return failure(ErrorCode::corrupt_message, "the answer has the correlation id {}, the request {}",
                      header.correlation_id, correlation_id_);
     }
-    Survey survey(version_, Response::kName);
+    Survey survey(version_, Response::kName, success_of(Request::kApiKey));
     visit_fields(survey, response, version_);
     if (!has_changed_bytes_) learn(world, from, request_, response);
     return survey.is_success() ? Verdict::success : Verdict::refused;

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "broker/features.h"
 #include "kafka_protocol/embedded_consumer_protocol.h"
 #include "kafka_protocol/wire_writer.h"
 
@@ -105,6 +106,37 @@ void arrange(RequestFiller& filler, kafka::IncrementalAlterConfigsRequest& reque
 
 void arrange(RequestFiller& filler, kafka::DescribeConfigsRequest& request) {
   for (auto& resource : request.resources) name_resource(filler, resource);
+}
+
+void arrange(RequestFiller& filler, kafka::DescribeClientQuotasRequest& request) {
+  constexpr std::array<std::string_view, 2> kTypes{"user", "client-id"};
+  for (size_t i = 0; i < request.components.size(); ++i) {
+    auto& component = request.components[i];
+    component.entity_type = kTypes[i % kTypes.size()];
+    component.match_type = static_cast<int8_t>(filler.random().below(3));
+    if (component.match_type == 0) {
+      component.match = "somebody";
+    } else {
+      component.match.reset();
+    }
+  }
+}
+
+void arrange(RequestFiller& filler, kafka::DescribeQuorumRequest& request) {
+  if (filler.random().one_in(4)) return;
+  request.topics.assign(1, {});
+  auto& topic = request.topics.front();
+  topic.topic_name = "__cluster_metadata";
+  topic.partitions.assign(1, {});
+}
+
+void arrange(RequestFiller& filler, kafka::UpdateFeaturesRequest& request) {
+  for (auto& update : request.feature_updates) {
+    const Feature& feature = kFeatures[filler.random().below(std::size(kFeatures))];
+    update.feature = feature.name;
+    update.max_version_level = feature.level;
+    if (!filler.random().one_in(8)) update.upgrade_type = static_cast<int8_t>(1 + filler.random().below(3));
+  }
 }
 
 // The leader asks for the in-sync set that there is, or for all replicas.

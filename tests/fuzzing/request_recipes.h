@@ -18,6 +18,8 @@ void arrange(RequestFiller& filler, kafka::CreatePartitionsRequest& request);
 void arrange(RequestFiller& filler, kafka::CreateTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::DeleteTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::DescribeConfigsRequest& request);
+void arrange(RequestFiller& filler, kafka::DescribeClientQuotasRequest& request);
+void arrange(RequestFiller& filler, kafka::DescribeQuorumRequest& request);
 void arrange(RequestFiller& filler, kafka::EndTxnRequest& request);
 void arrange(RequestFiller& filler, kafka::FetchRequest& request);
 void arrange(RequestFiller& filler, kafka::FindCoordinatorRequest& request);
@@ -33,6 +35,7 @@ void arrange(RequestFiller& filler, kafka::OffsetFetchRequest& request);
 void arrange(RequestFiller& filler, kafka::ProduceRequest& request);
 void arrange(RequestFiller& filler, kafka::SyncGroupRequest& request);
 void arrange(RequestFiller& filler, kafka::TxnOffsetCommitRequest& request);
+void arrange(RequestFiller& filler, kafka::UpdateFeaturesRequest& request);
 void arrange(RequestFiller& filler, kafka::WriteTxnMarkersRequest& request);
 
 }  // namespace naru::fuzzing

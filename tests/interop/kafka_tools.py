@@ -29,6 +29,10 @@ CLASSES = {
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
@@ -46,8 +50,10 @@ def fetch(version):
 class Tools:
     def __init__(self, libraries, address, home):
         self.libraries, self.address, self.home = libraries, address, home
+        self.used = {}  # in the order of their first use
 
     def command(self, tool, arguments):
+        self.used[tool] = True
         # A quick start matters more than fast code: each tool runs for a moment only.
         return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", f"{self.libraries}/*",
                 CLASSES[tool], *self.server_of(tool), *arguments]
@@ -281,6 +287,7 @@ def check(version, broker):
     sizes(tools)
     if offered(versions, "DeleteRecords"):
         delete_records(tools, partition, count)
+    return tools.used
 
 
 class Check:
@@ -294,9 +301,9 @@ class Check:
     def run(self):
         broker = Broker()
         try:
-            check(self.version, broker)
+            used = check(self.version, broker)
             expect(f"exit code {broker.terminate()}", "^exit code 0$")
         finally:
             broker.close()
         dump_log.run(lambda broker: Tools(fetch(DUMP_LOG_VERSION), broker.address, broker.home))
-        return ", ".join(CLASSES)
+        return ", ".join([*used, "kafka-dump-log"])

@@ -18,7 +18,7 @@ from services import Broker, Etcd, free_port  # noqa: E402
 
 SETTINGS = ["naru.admin.listener=", "naru.journal.bytes=8388608", "naru.coordination.session.timeout.ms=3000"]
 
-UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_ID = 3, 6, 100
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST, UNKNOWN_TOPIC_ID, NOT_REGISTERED = 3, 6, 42, 100, 102
 
 
 class ClusterTest(unittest.TestCase):
@@ -99,6 +99,42 @@ class ClusterTest(unittest.TestCase):
         self.brokers[2].start()
         self.wait(lambda: None if not self.status()["repairs"] and not self.status()["absent_brokers"] else self.naru("cluster", "status"))
         self.assertIn("3 brokers, 2 topics, 6 partitions; all partitions are in order", self.naru("cluster", "status"))
+
+    def unregister(self, through, broker_id):
+        with Connection(through) as connection:
+            answer = connection.call("UnregisterBroker", 0, broker_id=broker_id)
+        return answer.error_code, answer.error_message
+
+    def test_any_broker_unregisters_one_that_is_gone(self):
+        self.create("kept", "--partitions", "3", "--replicas", "3")
+        self.naru("topic", "create", "alone", "--partitions", "3", "--replicas", "1")
+        for through in self.brokers:
+            error, message = self.unregister(through, 3)
+            self.assertEqual((error, "broker 3 is running" in message), (INVALID_REQUEST, True))
+        self.brokers[2].kill()
+        self.wait(lambda: self.why_not_noticed([f"{topic}/{number}" for topic in ("kept", "alone") for number in range(3)]))
+        for through in self.brokers[:2]:
+            error, message = self.unregister(through, 3)
+            self.assertEqual((error, "last in-sync replicas of 1 partitions (alone-" in message), (INVALID_REQUEST, True), message)
+        self.naru("topic", "delete", "alone")
+        self.assertEqual(self.unregister(self.brokers[0], 3)[0], 0)
+        for through in self.brokers[:2]:
+            self.assertEqual(self.unregister(through, 3)[0], NOT_REGISTERED)
+        self.brokers[2].start()
+        self.wait(lambda: None if not self.status()["repairs"] and not self.status()["absent_brokers"] else self.naru("cluster", "status"))
+
+    def test_every_broker_shows_the_same_controller_as_the_quorum(self):
+        topics = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+        seen = set()
+        for broker in self.brokers:
+            with Connection(broker) as connection:
+                answer = connection.call("DescribeQuorum", 2, topics=topics)
+            partition = answer.topics[0].partitions[0]
+            seen.add((partition.leader_id, partition.leader_epoch, tuple(voter.replica_id for voter in partition.current_voters),
+                      tuple(node.node_id for node in answer.nodes)))
+        (quorum,) = seen
+        controller = self.status()["controller"]
+        self.assertEqual((quorum[0], quorum[2], quorum[3]), (controller, (controller,), (controller,)))
 
     def leader_of(self, partition):
         """As soon as all brokers agree on it."""

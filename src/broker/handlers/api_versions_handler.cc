@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "broker/api_handlers.h"
+#include "broker/features.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/peers.h"
 #include "kafka_protocol/messages/api_versions_request.h"
@@ -12,16 +13,6 @@ namespace {
 
 constexpr int16_t kFirstVersionWithClientSoftware = 3;
 constexpr int16_t kFirstVersionWithFeaturesFromZero = 4;
-
-// What Kafka's brokers may switch on and off; here it is always on.
-struct Feature {
-  const char* name;
-  int16_t level;
-};
-constexpr Feature kFeatures[] = {
-    {"group.version", 1},        // groups of the consumer protocol
-    {"transaction.version", 2},  // transactions whose partitions are added by their leaders (KIP-890)
-};
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -57,10 +48,11 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
   }
   response.finalized_features_epoch = 0;
   for (const auto& [name, level] : kFeatures) {
-    response.finalized_features.push_back({.name = name, .max_version_level = level, .min_version_level = level});
+    response.finalized_features.push_back(
+        {.name = std::string(name), .max_version_level = level, .min_version_level = level});
     // Clients of older versions stumble over a feature that may be off.
     if (context.version >= kFirstVersionWithFeaturesFromZero) {
-      response.supported_features.push_back({.name = name, .min_version = 0, .max_version = level});
+      response.supported_features.push_back({.name = std::string(name), .min_version = 0, .max_version = level});
     }
   }
   co_return encode_reply(context, response);
