@@ -188,6 +188,7 @@ Task<uint64_t> read_targets(const BrokerServices& services, const FetchTerms& te
           {.replica = terms.replica->id,
            .broker_epoch = terms.replica->broker_epoch,
            .registered = terms.replica->standing == ReplicaStanding::registered,
+           .followed_at = terms.followed_at,
            .from = target.offset,
            .last_fetched_epoch = target.last_fetched_epoch,
            .flushed_end = target.flushed_offset,

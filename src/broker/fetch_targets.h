@@ -69,6 +69,8 @@ struct FetchTerms {
   uint64_t min_bytes = 0;
   size_t max_files = 0;  // to send from
   bool read_committed = false;
+  // Of a replica: a moment at which it followed, as the leader's clock says. The least time: not known.
+  MonotonicTime followed_at = MonotonicTime::min();
   std::string_view rack;  // of the consumer; empty: not known, or of no importance
   MonotonicTime deadline;
 

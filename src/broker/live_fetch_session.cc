@@ -171,7 +171,8 @@ bool LiveFetchSession::has_other_start(const std::vector<FetchTarget>& targets) 
   });
 }
 
-std::vector<FetchTarget*> LiveFetchSession::commit(std::vector<FetchTarget>& targets) {
+std::vector<FetchTarget*> LiveFetchSession::commit(std::vector<FetchTarget>& targets, MonotonicTime now) {
+  answered_at_ = now;
   std::vector<FetchTarget*> told;
   std::vector<FetchSession::Look> looks;
   looks.reserve(targets.size());

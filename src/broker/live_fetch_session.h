@@ -48,8 +48,11 @@ class LiveFetchSession final : public ConnectionAttachment {
   SessionNews& news() { return *news_; }
   // The log of one of them begins elsewhere than the client was told before.
   bool has_other_start(const std::vector<FetchTarget>& targets) const;
-  // The answer tells what has to be told of these; which is returned.
-  std::vector<FetchTarget*> commit(std::vector<FetchTarget>& targets);
+  // The answer tells what has to be told of these; which is returned. It is sent at `now` or later.
+  std::vector<FetchTarget*> commit(std::vector<FetchTarget>& targets, MonotonicTime now);
+  // When the last answer was about to be sent. The client had all partitions of the session in it then, because its
+  // next fetch, whenever that arrives, was sent later. The least time: nothing was answered yet.
+  MonotonicTime answered_at() const { return answered_at_; }
 
  private:
   void take_news();
@@ -68,6 +71,7 @@ class LiveFetchSession final : public ConnectionAttachment {
   FetchSession core_;
   std::vector<std::shared_ptr<Partition>> partitions_;  // by slot; those that are found are watched
   MemoryLease memory_;
+  MonotonicTime answered_at_ = MonotonicTime::min();
 };
 
 }  // namespace naru

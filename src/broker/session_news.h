@@ -26,15 +26,15 @@ class SessionNews final : public FetchWatcher {
   void high_watermark_moved(uint32_t slot) override { tell(slot, false, 0); }
   void asked(uint32_t slot) override { tell(slot, false, 0, true); }
   void state_changed(uint32_t slot) override { tell(slot, true, 0); }
-  MonotonicTime last_fetch_of(BrokerId follower) const override {
+  MonotonicTime followed_at(BrokerId follower) const override {
     return follower_.load(std::memory_order_relaxed) == follower.value()
-               ? MonotonicTime(last_fetch_.load(std::memory_order_relaxed))
+               ? MonotonicTime(followed_at_.load(std::memory_order_relaxed))
                : MonotonicTime::min();
   }
 
   // A session belongs to a connection, so it is one follower at most.
-  void fetched_by(BrokerId follower, MonotonicTime now) {
-    last_fetch_.store(now.time_since_epoch(), std::memory_order_relaxed);
+  void is_followed_by(BrokerId follower, MonotonicTime at) {
+    followed_at_.store(at.time_since_epoch(), std::memory_order_relaxed);
     follower_.store(follower.value(), std::memory_order_relaxed);
   }
 
@@ -57,7 +57,7 @@ class SessionNews final : public FetchWatcher {
   enum class Mark : uint8_t { none, told, state_changed };
 
   std::atomic<int32_t> follower_{kNoBroker.value()};
-  std::atomic<Duration> last_fetch_{};
+  std::atomic<Duration> followed_at_{MonotonicTime::min().time_since_epoch()};
   std::mutex mutex_;
   std::vector<uint32_t> slots_;  // in the order of the news
   std::vector<Mark> marks_;      // by slot

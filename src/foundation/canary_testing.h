@@ -45,9 +45,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::unverified_batches, "unverified_batches"},
     CanaryName{Canary::late_requests_taken, "late_requests_taken"},
     CanaryName{Canary::isr_ignores_epoch_start, "isr_ignores_epoch_start"},
-    // Needs a disk that has room for a batch and none for the file of epochs that is written before it is synced: any
-    // other failed sync takes the log offline.
-    CanaryName{Canary::reload_before_committed, "reload_before_committed", CanaryFinder::unit_test},
+    CanaryName{Canary::reload_before_committed, "reload_before_committed"},
     CanaryName{Canary::earlier_life_fetches, "earlier_life_fetches"},
     CanaryName{Canary::stale_coordinator_writes, "stale_coordinator_writes", CanaryFinder::unit_test},
     CanaryName{Canary::silence_is_refused, "silence_is_refused"},
@@ -69,6 +67,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::older_copy_counts, "older_copy_counts", CanaryFinder::unit_test},
     CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
+    CanaryName{Canary::late_fetch_is_contact, "late_fetch_is_contact", CanaryFinder::unit_test},
     CanaryName{Canary::reopened_unreported, "reopened_unreported", CanaryFinder::unit_test},
 };
 

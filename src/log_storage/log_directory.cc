@@ -271,8 +271,11 @@ Result<std::string> LogDirectory::create_partition(std::string_view topic, Parti
     ignore(remove_recursively(file_system_, aside));  // or else the next start does it
     return failure(filled);
   }
-  NARU_TRY(file_system_.rename(aside, path));
-  return path;
+  // What counts is whether the name is there: a rename that says it failed may have happened, and the next attempt may
+  // be in another data folder.
+  const Status renamed = file_system_.rename(aside, path);
+  if (renamed.ok() || file_system_.exists(path).value_or(false)) return path;
+  return failure(renamed);
 }
 
 Result<std::string> LogDirectory::begin_deletion(std::string_view topic, PartitionIndex partition,

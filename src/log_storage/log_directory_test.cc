@@ -146,6 +146,19 @@ TEST_F(DataFolder, CleanShutdownIsBelievedOnce) {
   EXPECT_FALSE(must_open()->was_clean_shutdown());
 }
 
+// A rename that fails may have happened all the same, and whoever is told that it failed may use another data folder.
+TEST_F(DataFolder, APartitionIsThereIfItsNameIsWhateverTheRenameHasSaid) {
+  const auto directory = must_open();
+  int made = 0;
+  for (int32_t i = 0; i < 20; ++i) {
+    files.fail_nth(FileOperation::rename, 1);
+    const bool told = directory->create_partition("b", PartitionIndex(i), Uuid{2, 2}).has_value();
+    EXPECT_EQ(told, *files.exists(directory->path() + "/b-" + std::to_string(i))) << i;
+    made += told ? 1 : 0;
+  }
+  EXPECT_TRUE(made > 0 && made < 20) << made;
+}
+
 TEST_F(DataFolder, PartitionsAreCreatedListedAndDeleted) {
   auto directory = must_open();
   ASSERT_TRUE(directory->create_partition("my-topic.x", PartitionIndex(3), Uuid{1, 1}).has_value());

@@ -448,8 +448,8 @@ bool Partition::may_be_replaced() const {
 }
 
 bool Partition::is_in_session_since(BrokerId follower, MonotonicTime moment) const {
-  return std::ranges::any_of(
-      watches_, [&](const auto& entry) { return entry.second.watcher->last_fetch_of(follower) >= moment; });
+  return std::ranges::any_of(watches_,
+                             [&](const auto& entry) { return entry.second.watcher->followed_at(follower) >= moment; });
 }
 
 void Partition::watch(std::shared_ptr<FetchWatcher> watcher, uint32_t slot, uint64_t seen_bytes, Audience audience) {

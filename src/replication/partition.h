@@ -94,7 +94,7 @@ class FetchWatcher {
   virtual void asked(uint32_t slot) = 0;
   // Of a session: when this broker has fetched in it last, as a follower. It looks only at partitions with news, so of
   // all others this is the sign that they are followed still. Thread-safe.
-  virtual MonotonicTime last_fetch_of(BrokerId /*follower*/) const { return MonotonicTime::min(); }
+  virtual MonotonicTime followed_at(BrokerId /*follower*/) const { return MonotonicTime::min(); }
 
  private:
   const uint64_t id_;
@@ -144,7 +144,8 @@ struct ReadRequest {
 struct FollowerFetch {
   BrokerId replica;
   int64_t broker_epoch = -1;
-  bool registered = true;  // false: with this epoch, as far as the leader knows, not now
+  bool registered = true;                            // false: with this epoch, as far as the leader knows, not now
+  MonotonicTime followed_at = MonotonicTime::max();  // see FollowerLife
   Offset from;
   LeaderEpoch last_fetched_epoch{-1};
   Offset flushed_end{-1};

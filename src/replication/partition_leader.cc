@@ -42,8 +42,10 @@ void PartitionLeader::take_members(const PartitionAssignment& assignment, Monoto
   for (const BrokerId id : replicas_) {
     if (id == self_) continue;
     // One that was never heard of has its time from now on.
-    followers_.try_emplace(
-        id, Follower{.last_fetch = now, .of_end = {now, own_.log_end, now}, .of_start = {now, own_.log_start, now}});
+    followers_.try_emplace(id, Follower{.last_fetch = now,
+                                        .followed_at = now,
+                                        .of_end = {now, own_.log_end, now},
+                                        .of_start = {now, own_.log_start, now}});
   }
 }
 
@@ -70,7 +72,7 @@ std::vector<BrokerId> PartitionLeader::silent_since(MonotonicTime moment) const 
   std::vector<BrokerId> silent;
   for (const auto& [id, follower] : followers_) {
     const bool may_be_elected = is_planted(Canary::silent_committed_isr) ? contains(in_sync_, id) : in_maximal_set(id);
-    if (may_be_elected && follower.last_fetch < moment) silent.push_back(id);
+    if (may_be_elected && follower.followed_at < moment) silent.push_back(id);
   }
   return silent;
 }
@@ -168,6 +170,8 @@ bool PartitionLeader::follower_fetched(BrokerId follower, FollowerLife life, Rep
   known.broker_epoch = life.broker_epoch;
   known.was_expelled = false;
   known.last_fetch = now;
+  const MonotonicTime followed = is_planted(Canary::late_fetch_is_contact) ? now : std::min(life.followed_at, now);
+  known.followed_at = std::max(known.followed_at, followed);
   known.progress = {.log_end = progress.log_end,
                     .synced_end = std::min(progress.synced_end, progress.log_end),
                     .log_start = progress.log_start};

@@ -44,6 +44,9 @@ struct ReplicaProgress {
 struct FollowerLife {
   int64_t broker_epoch = -1;
   bool registered = true;  // as far as is known here
+  // A moment at which it followed, by the leader's clock: when the answer was sent that this fetch replies to. The
+  // fetch itself may have been on its way for any time. Not later than now.
+  MonotonicTime followed_at = MonotonicTime::max();
 };
 
 // Somebody who waits for an acknowledgement. Told exactly once.
@@ -81,7 +84,7 @@ class PartitionLeader {
   bool enough_replicas() const;
   // The other members of the maximal in-sync set.
   std::vector<BrokerId> may_be_elected() const;
-  // Those of them that have not fetched this partition since then.
+  // Those of them that are not known to have followed since then.
   std::vector<BrokerId> silent_since(MonotonicTime moment) const;
   // The least end of a follower that has fetched since then and is not at the end of the log; nothing: there is none.
   std::optional<Offset> slowest_since(MonotonicTime moment) const;
@@ -159,6 +162,7 @@ class PartitionLeader {
     // The controller has taken it out: it may be gone, so it does not come back before it has fetched again.
     bool was_expelled = false;
     MonotonicTime last_fetch;
+    MonotonicTime followed_at;
     int64_t answered_question = 0;
     Pursuit of_end;    // of the log
     Pursuit of_start;  // likewise: until all have moved theirs, clients are not told that it has moved

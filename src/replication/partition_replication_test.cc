@@ -190,7 +190,7 @@ TEST_F(ReplicatedPartition, ALeaderWithoutContactGoesOnWhileItsFollowersFetchInT
     void log_start_moved(uint32_t, Audience) override {}
     void high_watermark_moved(uint32_t) override {}
     void asked(uint32_t) override {}
-    MonotonicTime last_fetch_of(BrokerId follower) const override {
+    MonotonicTime followed_at(BrokerId follower) const override {
       return follower == BrokerId(static_cast<int32_t>(id())) ? fetched : MonotonicTime::min();
     }
     MonotonicTime fetched;

@@ -104,7 +104,8 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   const MonotonicTime now = services_.clock.now();
   const ReplicaProgress progress{
       .log_end = request.from, .synced_end = request.flushed_end, .log_start = request.log_start};
-  if (!leader_->follower_fetched(request.replica, {request.broker_epoch, request.registered}, progress, now)) {
+  if (!leader_->follower_fetched(request.replica, {request.broker_epoch, request.registered, request.followed_at},
+                                 progress, now)) {
     view.status = Status(ErrorCode::not_leader_or_follower, "not a replica, or an earlier life of one");
     return view;
   }

@@ -18,6 +18,13 @@ class ReplacedLeader : public testing::Test, protected ReplicaSet {
     ASSERT_EQ(proposals.sent.front().isr.size(), 2u);
     at(1).partition->proposal_answered(proposals.sent.front(), {.verdict = IsrAnswer::Verdict::unknown});
   }
+  // Fetches of 2 and 3 that reply to answers which were sent at that time.
+  void fetch_both_as_of(MonotonicTime answered) {
+    for (const int32_t id : {2, 3}) {
+      at(id).followed_at = answered;
+      fetch(id);
+    }
+  }
   Status confirmed() {
     Status told;
     at(1).partition->confirm_leadership(LeaderEpoch(leader_epoch), [&told](const Status& status) { told = status; });
@@ -42,6 +49,25 @@ TEST_F(ReplacedLeader, OneThatStillFetchesHasNotBeenElected) {
   world.run_for(30s);
   fetch(2);
   EXPECT_FALSE(send(1, 0, Acks::leader).there()) << "it waits for its sync";
+  EXPECT_TRUE(confirmed().ok());
+}
+
+TEST_F(ReplacedLeader, OneWhoseFetchWasOnItsWayMayHaveBeenElectedSince) {
+  open();
+  const MonotonicTime answered = world.now();
+  world.run_for(30s);
+  fetch_both_as_of(answered);
+  EXPECT_EQ(confirmed(), ErrorCode::not_leader_or_follower);
+  fetch_both_as_of(world.now());
+  EXPECT_TRUE(confirmed().ok()) << "now it is known that they follow";
+}
+
+TEST_F(ReplacedLeader, ThatTakesALateFetchForASignThatItIsFollowedIsNoticed) {
+  const PlantedCanary planted(Canary::late_fetch_is_contact);
+  open();
+  const MonotonicTime answered = world.now();
+  world.run_for(30s);
+  fetch_both_as_of(answered);
   EXPECT_TRUE(confirmed().ok());
 }
 

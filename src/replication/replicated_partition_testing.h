@@ -38,6 +38,7 @@ class ReplicaSet {
     std::shared_ptr<Partition> partition;
     int64_t broker_epoch = 100;
     int64_t question = 0;  // of the leader, in its last answer
+    MonotonicTime followed_at = MonotonicTime::max();
     BrokerId id;
   };
 
@@ -119,6 +120,7 @@ class ReplicaSet {
       const PartitionView view =
           co_await leader.partition->read_as_follower({.replica = follower.id,
                                                        .broker_epoch = follower.broker_epoch,
+                                                       .followed_at = follower.followed_at,
                                                        .from = position.offset,
                                                        .last_fetched_epoch = position.last_fetched_epoch,
                                                        .flushed_end = position.flushed_end,

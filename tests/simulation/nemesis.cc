@@ -51,6 +51,7 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.clean_restarts, &Nemesis::clean_restart);
   add(faults.io_errors, &Nemesis::io_errors);
   add(faults.full_disk, &Nemesis::full_disk);
+  add(faults.full_disk && !parts_.cluster.is_alone(), &Nemesis::no_room_for_files);
   add(faults.slow_disk, &Nemesis::slow_disk);
   add(faults.cut_connections, &Nemesis::cut_connections);
   add(faults.clock_steps, &Nemesis::clock_step);
@@ -377,6 +378,7 @@ void Nemesis::heal() {
     step_clock(node, -clock_offsets_[node.host()]);  // else records of today may be too far in the broker's future
     node.disk().clear_faults();
     node.disk().set_capacity(UINT64_MAX);
+    node.disk().set_room_for_files(true);
   }
   network().options.cut_one_in = 0;
   network().unblock_all();

@@ -106,6 +106,7 @@ class Nemesis {
   // --- nemesis_disks.cc
   Task<void> io_errors();
   Task<void> full_disk();
+  Task<void> no_room_for_files();
   Task<void> slow_disk();
   Task<void> faulty_start();
   Task<void> lost_folder();

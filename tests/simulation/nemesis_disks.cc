@@ -42,6 +42,28 @@ Task<void> Nemesis::full_disk() {
   faulty_disks_.erase((*broker)->id());
 }
 
+// What is appended to files that are there is stored, and cannot be synced where that needs a new file: the first
+// records of a leader epoch, for one. Another broker ends, so that this one begins to lead, and to coordinate.
+Task<void> Nemesis::no_room_for_files() {
+  const auto broker = hold_a_broker();
+  const auto other = broker ? hold_a_broker() : std::nullopt;
+  if (!other) co_return;
+  SimulatedFileSystem& disk = (*broker)->node().disk();
+  faulty_disks_.insert((*broker)->id());
+  co_await end(**other, random().one_in(2) ? End::kill : End::in_order);
+  disk.set_room_for_files(false);
+  co_await pause(6s);
+  disk.set_room_for_files(true);
+  co_await pause(2s);
+  if (!(*other)->running()) co_await start_despite_cuts(**other);
+  if (random().one_in(2)) {
+    co_await restart(**broker, random().one_in(2) ? End::power_cut : End::kill);
+  } else {
+    co_await sleep(8s);
+  }
+  faulty_disks_.erase((*broker)->id());
+}
+
 Task<void> Nemesis::slow_disk() {
   const auto broker = hold_a_broker();
   if (!broker) co_return;

@@ -95,7 +95,7 @@ Task<kafka::ProduceResponse::PartitionProduceResponse> produce(std::shared_ptr<K
   request.topic_data.back().partition_data.push_back({.index = PartitionIndex(0), .records = batch});
   const auto response = co_await client->call<kafka::ProduceResponse>(std::move(request), kProduceVersion, kPatience);
   EXPECT_TRUE(response.has_value()) << response.error().to_string();
-  if (!response) co_return {};
+  if (!response) co_return kafka::ProduceResponse::PartitionProduceResponse();
   co_return response->responses.at(0).partition_responses.at(0);
 }
 

@@ -151,7 +151,7 @@ Task<Response> fetch_due(const BrokerServices& services, const RequestContext& c
     co_await park_in_session(services, context, terms, session, terms.min_bytes - found);
   }
   co_await prepare_records(services, sources, targets);
-  const std::vector<FetchTarget*> told = session.commit(targets);
+  const std::vector<FetchTarget*> told = session.commit(targets, services.clock.now());
   co_return co_await build_fetch_response(services, context, terms, std::move(sources), session.id(), told, turns);
 }
 
@@ -169,7 +169,7 @@ class Inside {
 
 // Not inlined: its frame would be part of the one of every fetch, also of those without a session.
 [[gnu::noinline]] Task<Response> fetch_in_session(const BrokerServices& services, const RequestContext& context,
-                                                  const FetchTerms& terms, kafka::FetchRequest request,
+                                                  FetchTerms terms, kafka::FetchRequest request,
                                                   std::shared_ptr<LiveFetchSession> session, bool is_new) {
   if (!co_await session->enter()) co_return refuse(context, ErrorCode::fetch_session_id_not_found);
   const Inside inside(*session);
@@ -189,7 +189,10 @@ class Inside {
     co_return co_await fetch_without_session(services, context, terms, request);
   }
   services.fetch_sessions.used(*session, session->core().partitions());
-  if (terms.replica) session->news().fetched_by(terms.replica->id, services.clock.now());
+  if (terms.replica) {
+    terms.followed_at = session->answered_at();
+    session->news().is_followed_by(terms.replica->id, terms.followed_at);
+  }
   request = {};  // the session knows what was in it, and pays for it
   context.memory.release();
   co_return co_await fetch_due(services, context, terms, *session, turns);

@@ -69,6 +69,9 @@ void SimulatedFileSystem::clear_faults() {
 void SimulatedFileSystem::set_capacity(uint64_t bytes) {
   state_->capacity = bytes;
 }
+void SimulatedFileSystem::set_room_for_files(bool room) {
+  state_->room_for_files = room;
+}
 void SimulatedFileSystem::set_open_file_limit(uint64_t files) {
   state_->open_file_limit = files;
 }

@@ -77,6 +77,8 @@ class SimulatedFileSystem final : public FileSystem {
   void fail_write_back(const std::string& path);
   // Beyond it writes fail with disk_full, after writing what fits.
   void set_capacity(uint64_t bytes);
+  // A disk that has room for bytes and none for names: files and folders cannot be created (disk_full), all else works.
+  void set_room_for_files(bool room);
   void set_open_file_limit(uint64_t files);
   // is_cached() then says no one in `one_in` times; 0 (as at first): everything is cached.
   void set_cold_rate(uint64_t one_in);

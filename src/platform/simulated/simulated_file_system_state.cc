@@ -28,6 +28,8 @@ SimulatedFileSystem::State::Verdict SimulatedFileSystem::State::judge(FileOperat
     if (!matches || fault.calls_left == 0 || --fault.calls_left > 0) continue;
     return {error(fault.code, "{}: planned fault", path), random.one_in(2), false};
   }
+  const bool creates = operation == FileOperation::create || operation == FileOperation::create_directory;
+  if (creates && !room_for_files) return {error(ErrorCode::disk_full, "{}: no room for names", path), false, false};
   const uint64_t rate = fault_rates[static_cast<size_t>(operation)];
   if (rate > 0 && random.one_in(rate)) {
     return {error(ErrorCode::io_error, "{}: random fault", path), random.one_in(2), false};

@@ -54,6 +54,7 @@ class SimulatedFileSystem::State {
   std::array<uint64_t, kFileOperations> fault_rates{};
   std::vector<PlannedFault> planned_faults;
   uint64_t capacity = std::numeric_limits<uint64_t>::max();
+  bool room_for_files = true;
   uint64_t open_file_limit = std::numeric_limits<uint64_t>::max();
   uint64_t cold_rate = 0;
   NameTree::Survivors survivors = NameTree::Survivors::first_ones;

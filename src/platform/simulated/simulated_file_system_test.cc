@@ -244,6 +244,17 @@ TEST_F(SimulatedFileSystemTest, FullDiskTakesWhatFitsAndRecoversAfterDeletion) {
   EXPECT_TRUE(other->write_at(0, as_bytes(std::string(4096, 'y'))).ok());
 }
 
+TEST_F(SimulatedFileSystemTest, ADiskWithoutRoomForFilesTakesBytes) {
+  auto file = open("/a");
+  files.set_room_for_files(false);
+  EXPECT_EQ(files.open("/b", OpenMode::create).error(), ErrorCode::disk_full);
+  EXPECT_EQ(files.create_directories("/folder"), ErrorCode::disk_full);
+  EXPECT_TRUE(file->write_at(0, as_bytes("bytes")).ok());
+  EXPECT_TRUE(files.open("/a", OpenMode::create).has_value()) << "it is there";
+  files.set_room_for_files(true);
+  EXPECT_TRUE(files.open("/b", OpenMode::create).has_value());
+}
+
 TEST_F(SimulatedFileSystemTest, LimitsOpenFiles) {
   files.set_open_file_limit(1);
   auto file = open("/a");
