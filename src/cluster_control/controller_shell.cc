@@ -181,10 +181,13 @@ Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broke
 
 Task<Status> ControllerShell::unregister_broker(BrokerId broker) {
   NARU_CO_TRY(co_await runner_.look_again());
-  // The broker may have gone a moment ago: it leaves the ISRs that have other members first.
-  SettlePartitionsPlanner settle(config_, office_.stopping());
-  co_await runner_.run(settle);
-  NARU_CO_TRY(settle.status());
+  const MetadataImagePtr image = runner_.image();
+  if (image->find_broker(broker) == nullptr && image->known_brokers().contains(broker)) {
+    // It may have gone a moment ago: it leaves the ISRs that have other members first.
+    SettlePartitionsPlanner settle(config_, office_.stopping());
+    co_await runner_.run(settle);
+    NARU_CO_TRY(settle.status());
+  }
   UnregisterBrokerPlanner planner(broker);
   co_await run(planner, {});
   NARU_CO_TRY(planner.status());
