@@ -95,7 +95,7 @@ Task<kafka::ProduceResponse::PartitionProduceResponse> produce(std::shared_ptr<K
   request.topic_data.back().partition_data.push_back({.index = PartitionIndex(0), .records = batch});
   const auto response = co_await client->call<kafka::ProduceResponse>(std::move(request), kProduceVersion, kPatience);
   EXPECT_TRUE(response.has_value()) << response.error().to_string();
-  if (!response) co_return kafka::ProduceResponse::PartitionProduceResponse();
+  if (!response) co_return kafka::ProduceResponse::PartitionProduceResponse{};
   co_return response->responses.at(0).partition_responses.at(0);
 }
 
@@ -252,7 +252,9 @@ TEST_F(OneBroker, LogAppendTimeIsThatOfTheAppend) {
 }
 
 TEST_F(OneBroker, WithoutMemoryItIsRefusedAndWhatWasTakenComesBack) {
-  start_with({{"naru.memory.budget.bytes", "16777216"}});
+  start_with({{"naru.memory.budget.bytes", "16777216"},
+              {"naru.max.decompressed.bytes", "4000000"},
+              {"socket.request.max.bytes", "2000000"}});
   run([&]() -> Task<void> {
     co_await create("costly", {{"compression.type", "zstd"}, {"compression.zstd.level", "22"}});
     const Sent large{.records = 1, .value_bytes = 900'000};
