@@ -1,0 +1,15 @@
+"""The table of checks.
+
+A check has a name, a version, missing() (what to install before it can run, or None) and run() (what passed, in a few words; raises
+an exception that says what did not). It may have `differences`: sentences for docs/compatibility.md.
+"""
+
+import clients
+import connect_scenario
+import copy_scenario
+import group_scenario
+import kafka_tools
+import streams_scenario
+
+CHECKS = [*clients.CLIENTS, *map(group_scenario.Check, clients.CLIENTS), group_scenario.MixedCheck(clients.CLIENTS),
+          kafka_tools.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS]
