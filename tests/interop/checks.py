@@ -7,9 +7,13 @@ an exception that says what did not). It may have `differences`: sentences for d
 import clients
 import connect_scenario
 import copy_scenario
+import flink_scenario
 import group_scenario
 import kafka_tools
+import mirror_scenario
+import spring_scenario
 import streams_scenario
 
 CHECKS = [*clients.CLIENTS, *map(group_scenario.Check, clients.CLIENTS), group_scenario.MixedCheck(clients.CLIENTS),
-          kafka_tools.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS]
+          kafka_tools.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS,
+          *mirror_scenario.CHECKS, *spring_scenario.CHECKS, *flink_scenario.CHECKS]

@@ -4,6 +4,7 @@ An entry is that of the check's last run that was not skipped; a check that neve
 """
 
 import datetime
+import fcntl
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import toolchain
 
 FILE = os.path.join(toolchain.CACHE, "results.json")
 PAGE = os.path.abspath(os.path.join(toolchain.HERE, "..", "..", "docs", "compatibility.md"))
+SOURCES = [os.path.join("..", "..", folder) for folder in ("src", "schemas", "codegen", "cmake")]
 
 INTRODUCTION = """# Compatibility
 
@@ -33,11 +35,11 @@ Where the software behaves differently than one might expect, where Naru does, a
 
 
 def commit():
-    """The commit of the tree that is tested, with a mark if the broker's sources differ from it."""
+    """The last commit that changed the broker, with a mark if its sources differ from that."""
     def git(*words):
         return subprocess.run(["git", "-C", toolchain.HERE, *words], capture_output=True, text=True, check=True).stdout.strip()
     try:
-        return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", "../../src") else "")
+        return git("log", "-1", "--abbrev=10", "--format=%h", "--", *SOURCES) + ("+" if git("status", "--porcelain", "--", *SOURCES) else "")
     except (subprocess.SubprocessError, OSError):
         return "unknown"
 
@@ -53,13 +55,15 @@ def keep(check, result, remark, file=FILE):
     """Replaces the entry of the check. One that was skipped says nothing about Naru."""
     if result == "SKIPPED":
         return
-    entries = load(file)
-    entries[check.name] = {"version": check.version, "result": result.lower(), "remark": remark,
-                           "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(), "commit": commit()}
+    entry = {"version": check.version, "result": result.lower(), "remark": remark,
+             "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(), "commit": commit()}
     os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(f"{file}.new", "w", encoding="utf-8") as text:
-        json.dump(entries, text, indent=1, sort_keys=True)
-    os.replace(f"{file}.new", file)
+    with open(f"{file}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of another run
+        entries = load(file) | {check.name: entry}
+        with open(f"{file}.new", "w", encoding="utf-8") as text:
+            json.dump(entries, text, indent=1, sort_keys=True)
+        os.replace(f"{file}.new", file)
 
 
 def row(check, entry):

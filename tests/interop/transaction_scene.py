@@ -37,11 +37,11 @@ def needs(brokers):
     return missing(tools | ({"etcd": "etcd (Debian: etcd-server)"} if brokers > 1 else {}))
 
 
-def java(folder, version, main, options=()):
-    """The command of a Java program in a folder beside this file, built if need be; `version` is that of the libraries. The folder may
-    have no sources, where the libraries are the program."""
+def java(folder, version, main, library="kafka", options=()):
+    """The command of a Java program in a folder beside this file, built with a version of a library if need be. The folder may have no
+    sources, where the libraries are the program."""
     def build(place):
-        execute("mvn", "-q", "dependency:copy-dependencies", f"-Dkafka.version={version}", "-DoutputDirectory=libraries", folder=place)
+        execute("mvn", "-q", "dependency:copy-dependencies", f"-D{library}.version={version}", "-DoutputDirectory=libraries", folder=place)
         sources = sorted(name for name in os.listdir(place) if name.endswith(".java"))
         if sources:
             execute("javac", "-cp", "libraries/*", "-d", "classes", *sources, folder=place)
@@ -237,11 +237,11 @@ class Scene:
 
     # --- Transactions ------------------------------------------------------------------------------------------------
 
-    def require_no_open_transactions(self):
+    def require_no_open_transactions(self, timeout_s=PATIENCE_S):
         """Those of programs that were killed end when their time is over."""
         def still_open():
             return ", ".join(f"{each['id']} is {each['state']}" for each in self.naru("txn", "list") if each["state"] in OPEN_STATES)
-        reason = wait_until(still_open, PATIENCE_S)
+        reason = wait_until(still_open, timeout_s)
         require(reason is None, f"still open: {reason}")
 
     @contextlib.contextmanager
