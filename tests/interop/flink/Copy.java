@@ -1,10 +1,16 @@
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.serialization.SimpleStringSchema;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.base.DeliveryGuarantee;
+import org.apache.flink.connector.kafka.lineage.DefaultKafkaDatasetFacet;
+import org.apache.flink.connector.kafka.lineage.DefaultKafkaDatasetIdentifier;
+import org.apache.flink.connector.kafka.lineage.KafkaDatasetFacet;
+import org.apache.flink.connector.kafka.lineage.KafkaDatasetFacetProvider;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
 import org.apache.flink.connector.kafka.sink.TransactionNamingStrategy;
@@ -47,7 +53,7 @@ public class Copy {
         .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
         .setTransactionalIdPrefix("copy")
         .setTransactionNamingStrategy(TransactionNamingStrategy.valueOf(arguments[3]))
-        .setRecordSerializer(serializer(to))
+        .setRecordSerializer(new Serializer(to))
         .build();
     environment.fromSource(source, WatermarkStrategy.noWatermarks(), "numbers").sinkTo(sink);
     JobClient job = environment.executeAsync();
@@ -73,9 +79,23 @@ public class Copy {
     return configuration;
   }
 
-  private static KafkaRecordSerializationSchema<String> serializer(String to) {
-    return (value, context, timestamp)
-               -> new ProducerRecord<>(to, Integer.parseInt(value) / PARTITIONS % PARTITIONS, null, value.getBytes());
+  /** The sink asks for the target's name where it looks for transactions of its own. */
+  private static class Serializer implements KafkaRecordSerializationSchema<String>, KafkaDatasetFacetProvider {
+    private final String to;
+
+    Serializer(String to) {
+      this.to = to;
+    }
+
+    @Override
+    public ProducerRecord<byte[], byte[]> serialize(String value, KafkaSinkContext context, Long timestamp) {
+      return new ProducerRecord<>(to, Integer.parseInt(value) / PARTITIONS % PARTITIONS, null, value.getBytes());
+    }
+
+    @Override
+    public Optional<KafkaDatasetFacet> getKafkaDatasetFacet() {
+      return Optional.of(new DefaultKafkaDatasetFacet(DefaultKafkaDatasetIdentifier.ofTopics(List.of(to)), new Properties()));
+    }
   }
 
   /** The job goes on until the standard input ends; it does not end by itself. */
