@@ -11,9 +11,14 @@ import flink_scenario
 import group_scenario
 import kafka_tools
 import mirror_scenario
+import monitor_scenario
+import quix_scenario
+import registry_scenario
 import spring_scenario
 import streams_scenario
 
 CHECKS = [*clients.CLIENTS, *map(group_scenario.Check, clients.CLIENTS), group_scenario.MixedCheck(clients.CLIENTS),
           kafka_tools.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS,
-          *mirror_scenario.CHECKS, *spring_scenario.CHECKS, *flink_scenario.CHECKS]
+          *mirror_scenario.CHECKS, *spring_scenario.CHECKS, *flink_scenario.CHECKS,
+          *quix_scenario.CHECKS, *registry_scenario.CHECKS,
+          *monitor_scenario.CHECKS]
