@@ -111,8 +111,8 @@ class Check:
     """A row in the table of checks."""
 
     name, version = "monitor-franz", "1.22.2"
-    differences = ("`monitor-franz`: kminion itself could not be tried: the module proxy of Go gives out none of its versions, under neither "
-                   "of its names. What is tried is the library that it is made of, franz-go with kadm 1.19.0, with the questions that such "
+    differences = ("`monitor-franz`: kminion itself could not be fetched: for each of its module names, Go's module proxy said \"this module version "
+                   "is not available\". What is tried is the library that it is made of, franz-go with kadm 1.19.0, with the questions that such "
                    "an exporter asks.",)
 
     def missing(self):

@@ -1,6 +1,6 @@
 """A schema registry that keeps its schemas in topics of Naru, while it and the broker are killed. See README.md.
 
-It is Apicurio Registry, asked in the way of Confluent's registry: PyPI has no Karapace."""
+It is Apicurio Registry, asked in the way of Confluent's registry: Karapace could not be installed by pip."""
 
 import glob
 import json
@@ -141,9 +141,9 @@ def run(version):
 class Check:
     """A row in the table of checks."""
 
-    differences = ("`registry-apicurio`: PyPI has no version of Karapace; Apicurio Registry, asked in the way "
-                   "of Confluent's registry, is the nearest registry that is fetched by a package manager. It needs Java 21 or newer, and answers "
-                   "reads after a start before it has read its whole journal.",)
+    differences = ("`registry-apicurio`: Karapace itself could not be installed: pip found no version of it (\"no matching distribution found\"). "
+                   "Apicurio Registry, asked in the way of Confluent's registry, is the nearest registry that a package manager had. It needs "
+                   "Java 21 or newer, and answers reads after a start before it has read its whole journal.",)
 
     def __init__(self, version):
         self.version, self.name = version, "registry-apicurio"
