@@ -5,7 +5,7 @@ import os
 from typing import Callable
 
 import scenario
-from toolchain import built, execute, missing, older
+from toolchain import PYTHON, built, environment, execute, missing, older
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -22,6 +22,7 @@ class Client:
     idempotent: bool = True
     sessions: bool = False  # fetches in sessions
     strategies: tuple = ("range",)  # how it shares a group's partitions; "consumer" is the protocol in which the broker does
+    differences: tuple = ()  # sentences for docs/compatibility.md
 
     def missing(self):
         return missing(self.tools) or self.too_old()
@@ -30,12 +31,11 @@ class Client:
         return scenario.run(self)
 
 
-def confluent():
-    def build(folder):
-        execute("/usr/bin/python3", "-m", "venv", "venv", folder=folder)
-        execute("venv/bin/pip", "install", "-q", "-r", "requirements.txt", folder=folder)
-    folder = built("confluent", "confluent", build)
-    return [os.path.join(folder, "venv", "bin", "python"), os.path.join(folder, "client.py")]
+def python(name, version, folder, **limits):
+    def program():
+        place = environment(folder)
+        return [os.path.join(place, "venv", "bin", "python"), os.path.join(place, "client.py")]
+    return Client(name, version, program, PYTHON, **limits)
 
 
 def java(version):
@@ -74,14 +74,18 @@ def rdkafka():
 CARGO = "cargo 1.85 or newer"
 
 CLIENTS = [
-    Client("confluent", "2.16.1", confluent, {"/usr/bin/python3": "python3 with python3-venv"},
-           strategies=("range", "cooperative-sticky", "consumer")),
+    python("confluent", "2.16.1", "confluent", strategies=("range", "cooperative-sticky", "consumer")),
+    python("aiokafka", "0.14.0", "aiokafka", strategies=("range", "roundrobin"),
+           differences=("`aiokafka`: it changes configurations by the older AlterConfigs, which takes back all keys that it does not name.",)),
+    python("kafka-python", "3.0.12", "kafka_python", sessions=True, strategies=("range", "roundrobin")),
     *[java(version) for version in ("2.8.2", "3.9.1", "4.1.0", "4.4.0")],
     go("franz", "1.22.2", sessions=True, strategies=("range", "cooperative-sticky")),
     go("sarama", "1.61.1"),
-    go("kafkago", "0.4.51", idempotent=False),
+    go("kafkago", "0.4.51", idempotent=False,
+       differences=("`kafkago`: it has no idempotent producer, so records may be there twice after a `kill -9`; none is lost.",)),
     Client("kafkajs", "2.2.4", kafkajs, {"node": "Node.js (Debian: nodejs)", "npm": "npm (Debian: npm)"}, consumes=False,
-           strategies=("roundrobin",)),
+           strategies=("roundrobin",),
+           differences=("`kafkajs`: of the packages for lz4 beside it, `lz4js` writes linked blocks, which Kafka and Naru refuse.",)),
     Client("rdkafka", "0.39.0", rdkafka, {"cargo": CARGO, "cmake": "cmake", "pkg-config": "pkg-config"},
            lambda: f"needs {CARGO}" if older(["cargo", "--version"], (1, 85)) else None,
            strategies=("range", "cooperative-sticky")),

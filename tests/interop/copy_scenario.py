@@ -1,9 +1,11 @@
-"""Java copiers that are killed while brokers are: whatever they read is copied once. See README.md."""
+"""Copiers in transactions that are killed while brokers are: whatever they read is copied once. See README.md."""
 
 import collections
+import os
 import time
 
 import transaction_scene
+from toolchain import PYTHON, environment, missing
 from transaction_scene import PATIENCE_S, Scene, Source, java, needs
 from scenario import require
 from transactions_test import BACKOFF, read
@@ -20,21 +22,24 @@ STAGES = ("begun", "sent", "offsets", "committed")
 
 
 class Copying:
-    """The copiers of one run, and what happens to them. They have names; a new one may have a new transactional id."""
+    """The copiers of one run, and what happens to them. They have names; a new one may have a new transactional id.
 
-    def __init__(self, scene, version, protocol, dice):
-        self.scene, self.version, self.protocol, self.dice = scene, version, protocol, dice
-        self.copiers = [None] * COPIERS
+    A client that does not say in its transactions which member of the group it is, or that asks for offsets which may still change, can
+    copy exactly once only `alone`: one copier, always with the same id."""
+
+    def __init__(self, scene, program, protocol, dice, alone):
+        self.scene, self.program, self.protocol, self.dice, self.alone = scene, program, protocol, dice, alone
+        self.copiers = [None] * (1 if alone else COPIERS)
         self.everyone = collections.defaultdict(list)  # by transactional id
-        self.ids = [f"copier-{i}" for i in range(COPIERS)]
+        self.ids = [f"copier-{i}" for i in range(len(self.copiers))]
 
     def start(self, i):
-        command = [*java("transactions", self.version, "Copier"), self.scene.bootstrap, self.protocol, "copiers", self.ids[i], "from", "to"]
+        command = [*self.program(), self.scene.bootstrap, self.protocol, "copiers", self.ids[i], "from", "to"]
         self.copiers[i] = self.scene.run(command)
         self.everyone[self.ids[i]].append(self.copiers[i])
 
     def start_all(self):
-        for i in range(COPIERS):
+        for i in range(len(self.copiers)):
             self.start(i)
 
     def restart_ended(self):
@@ -46,13 +51,13 @@ class Copying:
 
     def kill_one(self):
         """At a stage of its work. One in four comes back with another id, so that the broker has to end its transaction in time."""
-        i, stage = self.dice.randrange(COPIERS), self.dice.choice(STAGES)
+        i, stage = self.dice.randrange(len(self.copiers)), self.dice.choice(STAGES)
         copier = self.copiers[i]
         with self.scene.news:
             before = copier.count(stage)
             self.scene.news.wait_for(lambda: copier.count(stage) > before or not copier.open, PATIENCE_S / 6)
         copier.kill()
-        if self.dice.randrange(4) == 0:
+        if not self.alone and self.dice.randrange(4) == 0:
             self.ids[i] += "+"
         self.start(i)
 
@@ -122,10 +127,9 @@ def plan(scene, copying, dice):
     return sorted(bounces + kills, key=lambda event: event[0])
 
 
-def copy_all(scene, version, protocol, dice):
-    """The copying, which is over when all records were read."""
-    reader = [*java("transactions", version, "Reader"), scene.bootstrap, "to", str(RECORDS)]
-    copying, onlooker = Copying(scene, version, protocol, dice), scene.run(reader)
+def copy_all(scene, copying, reader, dice):
+    """The copying, which is over when all records were read. What was read."""
+    onlooker = scene.run(reader)
     events = plan(scene, copying, dice)
     source = Source(scene.bootstrap, "from", [str(number) for number in range(RECORDS)], PARTITIONS)
     copying.start_all()
@@ -145,19 +149,21 @@ def copy_all(scene, version, protocol, dice):
     for reason, times in collections.Counter(copying.told("aborted") + copying.told("error")).items():
         print(f"    {times} × {reason}", flush=True)
     require(onlooker.process.wait(PATIENCE_S) == 0, f"the reader failed:\n{onlooker.last_words()}")
-    return copying, onlooker.lines
+    return onlooker.lines
 
 
-def run(version, brokers, protocol, wanted):
+def run(program, reader_version, brokers, protocol, wanted, alone):
     dice = transaction_scene.chance()
     scene = Scene(brokers)
     with scene.explained():
         scene.create_topics(["from", "to"], PARTITIONS)
-        copying, seen = copy_all(scene, version, protocol, dice)
+        copying = Copying(scene, program, protocol, dice, alone)
+        reader = [*java("transactions", reader_version, "Reader"), scene.bootstrap, "to", str(RECORDS)]
+        seen = copy_all(scene, copying, reader, dice)
         check_copies("the reader that looked on", by_partition(seen))
         scene.require_no_open_transactions()
         check_copies("librdkafka afterwards", read(scene.bootstrap, "to", PARTITIONS))
-        again = scene.run([*java("transactions", version, "Reader"), scene.bootstrap, "to", str(RECORDS)])
+        again = scene.run(reader)
         require(again.process.wait(PATIENCE_S) == 0, f"the reader failed:\n{again.last_words()}")
         again.listeners[0].join(PATIENCE_S)
         check_copies("Java afterwards", by_partition(again.lines))
@@ -180,7 +186,26 @@ class Check:
         return needs(self.brokers)
 
     def run(self):
-        return run(self.version, self.brokers, self.protocol, self.wanted)
+        return run(lambda: java("transactions", self.version, "Copier"), self.version, self.brokers, self.protocol, self.wanted, alone=False)
 
 
-CHECKS = [Check("4.4.0", 1, "classic", 2), Check("4.4.0", 3, "classic", 2), Check("4.4.0", 3, "consumer", 2), Check("3.9.1", 1, "classic", 1)]
+class PythonCheck:
+    """A row in the table of checks, of a client in Python: one broker, and one copier."""
+
+    def __init__(self, folder, name, version, differences=()):
+        self.folder, self.name, self.version, self.differences = folder, f"transactions-{name}", version, differences
+
+    def missing(self):
+        return missing(PYTHON) or needs(1)
+
+    def run(self):
+        place = environment(self.folder)
+        program = [os.path.join(place, "venv", "bin", "python"), os.path.join(place, "copier.py")]
+        return run(lambda: program, "4.4.0", 1, "classic", 1, alone=True)
+
+
+CHECKS = [Check("4.4.0", 1, "classic", 2), Check("4.4.0", 3, "classic", 2), Check("4.4.0", 3, "consumer", 2), Check("3.9.1", 1, "classic", 1),
+          PythonCheck("aiokafka", "aiokafka", "0.14.0", (
+              "`transactions-aiokafka`: its transactions name the group and not the member, so that only a copier which is alone, and comes "
+              "back with its transactional id, copies exactly once.",)),
+          PythonCheck("kafka_python", "kafka-python", "3.0.12")]

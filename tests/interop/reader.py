@@ -1,5 +1,7 @@
 """The independent reader: Debian's python3-confluent-kafka looks at what the clients have done."""
 
+import time
+
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
@@ -35,8 +37,9 @@ def messages(broker, topic):
     """What partition 0 holds, from the beginning to the end."""
     consumer = Consumer({**config(broker), "group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    deadline = time.monotonic() + 5 * PATIENCE_S
     try:
-        while True:
+        while time.monotonic() < deadline:
             for message in consumer.consume(10000, timeout=0.2):
                 if message.error() is None:
                     yield message
@@ -44,6 +47,7 @@ def messages(broker, topic):
                     return
                 else:
                     raise KafkaException(message.error())
+        raise RuntimeError(f"the independent reader does not come to the end of {topic} within {5 * PATIENCE_S} s")
     finally:
         consumer.close()
 

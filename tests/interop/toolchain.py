@@ -9,6 +9,8 @@ import subprocess
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = os.path.abspath(os.path.join(HERE, "..", "..", ".cache", "interop"))
 
+PYTHON = {"/usr/bin/python3": "python3 with python3-venv"}
+
 
 def missing(tools):
     """What has to be installed before a client can run, or None. `tools`: command -> what to install."""
@@ -57,3 +59,11 @@ def execute(*command, folder, **environment):
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
+
+
+def environment(name):
+    """The folder of a program in Python beside this file, with an environment `venv` that has what its requirements.txt names."""
+    def build(folder):
+        execute("/usr/bin/python3", "-m", "venv", "venv", folder=folder)
+        execute("venv/bin/pip", "install", "-q", "-r", "requirements.txt", folder=folder)
+    return built(name, name, build)

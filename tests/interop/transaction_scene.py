@@ -37,14 +37,17 @@ def needs(brokers):
     return missing(tools | ({"etcd": "etcd (Debian: etcd-server)"} if brokers > 1 else {}))
 
 
-def java(folder, version, main):
-    """The command of a Java program in a folder beside this file, built with a version of Kafka's libraries if need be."""
+def java(folder, version, main, library="kafka", options=()):
+    """The command of a Java program in a folder beside this file, built with a version of a library if need be. The folder may have no
+    sources, where the libraries are the program."""
     def build(place):
-        execute("mvn", "-q", "dependency:copy-dependencies", f"-Dkafka.version={version}", "-DoutputDirectory=libraries", folder=place)
+        execute("mvn", "-q", "dependency:copy-dependencies", f"-D{library}.version={version}", "-DoutputDirectory=libraries", folder=place)
         sources = sorted(name for name in os.listdir(place) if name.endswith(".java"))
-        execute("javac", "-cp", "libraries/*", "-d", "classes", *sources, folder=place)
+        if sources:
+            execute("javac", "-cp", "libraries/*", "-d", "classes", *sources, folder=place)
     place = built(f"{folder}-{version}", folder, build, version)
-    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-cp", f"{place}/libraries/*:{place}/classes", main]
+    return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp",
+            f"{place}/libraries/*:{place}/classes", main]
 
 
 def chance():
@@ -92,6 +95,11 @@ class Program:
             return self._end(2 * PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"a program does not end; it has told {self.lines[-5:]}\n{self.last_words()}") from None
+
+    def terminate(self):
+        """SIGTERM; its exit code."""
+        self.process.terminate()
+        return self._end(2 * PATIENCE_S)
 
     def _end(self, patience_s):
         code = self.process.wait(patience_s)
@@ -229,11 +237,11 @@ class Scene:
 
     # --- Transactions ------------------------------------------------------------------------------------------------
 
-    def require_no_open_transactions(self):
+    def require_no_open_transactions(self, timeout_s=PATIENCE_S):
         """Those of programs that were killed end when their time is over."""
         def still_open():
             return ", ".join(f"{each['id']} is {each['state']}" for each in self.naru("txn", "list") if each["state"] in OPEN_STATES)
-        reason = wait_until(still_open, PATIENCE_S)
+        reason = wait_until(still_open, timeout_s)
         require(reason is None, f"still open: {reason}")
 
     @contextlib.contextmanager
