@@ -180,11 +180,12 @@ bool LogMaintenance::is_given_up(const Partition& partition) {
 }
 
 Task<bool> LogMaintenance::compact(PartitionPtr partition) {
-  const auto done = co_await compact_partition(partition, {.clock = seams_.clock,
-                                                           .scheduler = seams_.scheduler,
-                                                           .hash_key = hash_key_,
-                                                           .map_bytes = live_config_.current()->log_cleaner_dedupe_buffer_bytes,
-                                                           .stopped = tasks_.token()});
+  const auto done =
+      co_await compact_partition(partition, {.clock = seams_.clock,
+                                             .scheduler = seams_.scheduler,
+                                             .hash_key = hash_key_,
+                                             .map_bytes = live_config_.current()->log_cleaner_dedupe_buffer_bytes,
+                                             .stopped = tasks_.token()});
   if (!done) {
     if (is_expected(done.error())) co_return false;
     metrics_.compaction_failures.add();

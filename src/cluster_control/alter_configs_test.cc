@@ -354,7 +354,8 @@ TEST_F(AlterConfigs, GroupsHaveAnyNameAndNeedNotExist) {
 }
 
 TEST_F(AlterConfigs, SubscriptionsToMetricsAreKeptUntilNothingIsSet) {
-  ASSERT_TRUE(alter(client_metrics, "of all/clients", {set("interval.ms", "5000"), append("match", "client_id=a")}).ok());
+  ASSERT_TRUE(
+      alter(client_metrics, "of all/clients", {set("interval.ms", "5000"), append("match", "client_id=a")}).ok());
   EXPECT_EQ(stored_client_metrics(bench_.image(), "of all/clients"),
             (ConfigOverrides{{"interval.ms", "5000"}, {"match", "client_id=a"}}));
   EXPECT_TRUE(bench_.image().group_configs().empty());

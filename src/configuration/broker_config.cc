@@ -131,7 +131,8 @@ void make_folders_absolute(ConfigValues& values, const std::string& working_fold
   std::vector<std::string> folders;
   const ConfigValue given = values.at("log.dirs");
   for (const std::string_view folder : parse_config_list(*given.text)) {
-    folders.push_back(folder.starts_with('/') ? std::string(folder) : fmt::format("{}/{}", working_folder, inside(folder)));
+    folders.push_back(folder.starts_with('/') ? std::string(folder)
+                                              : fmt::format("{}/{}", working_folder, inside(folder)));
   }
   values.set("log.dirs", fmt::format("{}", fmt::join(folders, ",")), given.source, given.origin);
 }

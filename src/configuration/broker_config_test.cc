@@ -136,12 +136,13 @@ TEST(BrokerConfig, SaysWhichKeysChangeNothing) {
   const auto config =
       make_broker_config({{"background.threads", "20"}, {"ssl.client.auth", "none"}, {"num.partitions", "1"}});
   ASSERT_TRUE(config);
-  EXPECT_EQ(ineffective_keys(*config),
-            (std::vector<std::string>{
-                "ssl.client.auth (given value) has no effect: There is no TLS yet: listeners are PLAINTEXT only, and this "
-                "would pretend that they are protected.",
-                "background.threads (given value) has no effect: Work is divided among num.network.threads event loops "
-                "and num.io.threads workers; there are no threads of this kind."}));
+  EXPECT_EQ(
+      ineffective_keys(*config),
+      (std::vector<std::string>{
+          "ssl.client.auth (given value) has no effect: There is no TLS yet: listeners are PLAINTEXT only, and this "
+          "would pretend that they are protected.",
+          "background.threads (given value) has no effect: Work is divided among num.network.threads event loops "
+          "and num.io.threads workers; there are no threads of this kind."}));
 }
 
 std::string refusal_to_start(const ConfigOverrides& values) {
@@ -164,6 +165,8 @@ TEST(BrokerConfig, DoesNotStartWithAPromiseThatItCannotKeep) {
                                                   {"security.inter.broker.protocol", "SSL"}}) {
     EXPECT_NE(refusal_to_start({{key, value}}).find(key + " cannot be set"), std::string::npos) << key;
   }
+  EXPECT_EQ(refusal_to_start({{"process.roles", "controller"}}),
+            "given value: process.roles cannot be 'controller': there are no controllers that are not brokers");
   EXPECT_EQ(refusal_to_start({{"process.roles", "broker,controller"},
                               {"num.recovery.threads.per.data.dir", "1"},
                               {"socket.send.buffer.bytes", "102400"},

@@ -110,8 +110,10 @@ TEST(TopicConfigValidation, RefusesWithASentence) {
             "cleanup.policy must be a list of delete, compact, not 'compact,shred'");
   EXPECT_EQ(refusal("cleanup.policy", ""), "cleanup.policy must be a list of delete, compact, not ''");
   EXPECT_EQ(refusal("preallocate", "yes"), "preallocate must be true or false, not 'yes'");
-  EXPECT_EQ(refusal("remote.storage.enable", "true"), "remote.storage.enable cannot be set to anything but 'false': There is no remote storage yet, so it cannot be "
-            "switched on.");
+  EXPECT_EQ(
+      refusal("remote.storage.enable", "true"),
+      "remote.storage.enable cannot be set to anything but 'false': There is no remote storage yet, so it cannot be "
+      "switched on.");
   EXPECT_EQ(refusal("compression.gzip.level", "0"), "compression.gzip.level cannot be '0': 0 is not a level");
   EXPECT_EQ(refusal("min.cleanable.dirty.ratio", "nan"),
             "min.cleanable.dirty.ratio must be a number from 0 to 1, not 'nan'");

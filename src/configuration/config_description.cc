@@ -67,10 +67,9 @@ constexpr ValueInForce kInForce[] = {
      [](const BrokerConfig& config, const BrokerFacts& facts) {
        return min_insync_replicas_of(config.transactions.topic_replication_factor, facts);
      }},
-    {"advertised.listeners",
-     [](const BrokerConfig&, const BrokerFacts& facts) { return facts.advertised_listeners; }},
-    {"num.network.threads",
-     [](const BrokerConfig& config, const BrokerFacts&) { return std::to_string(config.num_network_threads.value_or(1)); }},
+    {"advertised.listeners", [](const BrokerConfig&, const BrokerFacts& facts) { return facts.advertised_listeners; }},
+    {"num.network.threads", [](const BrokerConfig& config,
+                               const BrokerFacts&) { return std::to_string(config.num_network_threads.value_or(1)); }},
 };
 
 std::optional<std::string> value_in_force(std::string_view key, const BrokerConfig& config, const BrokerFacts& facts) {

@@ -104,7 +104,8 @@ TEST(ConfigDescription, AGroupWithoutAValueHasThatOfItsBroker) {
 TEST(ConfigDescription, NumbersThatFollowTheClusterAreShownAsTheyHold) {
   const BrokerConfig config = *make_broker_config({{"num.network.threads", "7"}});
   const auto with_brokers = [&](int32_t brokers) { return describe_broker({config, {}, {}}, {.brokers = brokers}); };
-  for (const auto& [brokers, replicas, in_sync] : {std::tuple(1, "1", "1"), {2, "2", "1"}, {3, "3", "2"}, {9, "3", "2"}}) {
+  for (const auto& [brokers, replicas, in_sync] :
+       {std::tuple(1, "1", "1"), {2, "2", "1"}, {3, "3", "2"}, {9, "3", "2"}}) {
     const auto described = with_brokers(brokers);
     for (const char* key : {"default.replication.factor", "offsets.topic.replication.factor",
                             "transaction.state.log.replication.factor"}) {

@@ -48,8 +48,8 @@ bool is_dynamic(const ConfigDefinition& definition) {
 
 Status validate_dynamic_config(std::string_view name, std::string_view value, bool for_all_brokers) {
   const ConfigDefinition* definition = find_broker_config(name);
-  Status status = definition != nullptr ? check_mode(*definition, for_all_brokers)
-                                        : unknown_config(ConfigScope::broker, name);
+  Status status =
+      definition != nullptr ? check_mode(*definition, for_all_brokers) : unknown_config(ConfigScope::broker, name);
   if (status.ok()) status = validate_value(*definition, value);
   if (status.ok()) status = check_not_refused(*definition, value);
   return status.ok() ? status : Status(ErrorCode::invalid_request, status.message());

@@ -1,4 +1,5 @@
-// The keys of groups and of subscriptions to the metrics of clients. Ranges are those that Kafka's brokers have by default.
+// The keys of groups and of subscriptions to the metrics of clients. Ranges are those that Kafka's brokers have by
+// default.
 #include <algorithm>
 #include <array>
 

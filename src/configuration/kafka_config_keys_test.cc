@@ -1,4 +1,5 @@
-// That the tables know every key that Kafka lists (kafka_config_keys.tsv), with its type and with where it can be changed.
+// That the tables know every key that Kafka lists (kafka_config_keys.tsv), with its type and with where it can be
+// changed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,8 +60,8 @@ Table table_of(const std::string& scope) {
 
 std::string type_word(ConfigType type) {
   static const std::map<ConfigType, std::string> kWords{
-      {ConfigType::boolean, "boolean"}, {ConfigType::string, "string"},   {ConfigType::int32, "int"},
-      {ConfigType::int16, "short"},     {ConfigType::int64, "long"},      {ConfigType::floating, "double"},
+      {ConfigType::boolean, "boolean"}, {ConfigType::string, "string"},    {ConfigType::int32, "int"},
+      {ConfigType::int16, "short"},     {ConfigType::int64, "long"},       {ConfigType::floating, "double"},
       {ConfigType::list, "list"},       {ConfigType::class_name, "class"}, {ConfigType::password, "password"}};
   return kWords.at(type);
 }
@@ -104,30 +105,29 @@ TEST(KafkaConfigKeys, NoOtherKeyIsSaidToBeKafkas) {
 
 // What holds without a configuration is a decision of its own where it is not Kafka's.
 TEST(KafkaConfigKeys, DefaultsAreKafkasButForThese) {
-  const std::set<std::string> ours{
-      "broker.id",                      // of the same key as node.id
-      "controller.listener.names",      // required there
-      "default.replication.factor",     // by the number of brokers
-      "flush.messages",                 // acknowledged is durable
-      "group.coordinator.rebalance.protocols",
-      "listener.security.protocol.map",
-      "listeners",                      // reached from this machine only
-      "log.cleaner.dedupe.buffer.size",
-      "log.dir",
-      "log.dirs",
-      "log.flush.interval.messages",
-      "log.retention.hours",            // two weeks
-      "min.insync.replicas",            // by the number of replicas
-      "node.id",                        // required there
-      "num.network.threads",            // by the number of cores
-      "num.partitions",
-      "offsets.retention.minutes",
-      "offsets.topic.replication.factor",
-      "process.roles",                  // required there
-      "replica.selector.class",         // the nearest replica
-      "retention.ms",
-      "transaction.state.log.min.isr",
-      "transaction.state.log.replication.factor"};
+  const std::set<std::string> ours{"broker.id",                   // of the same key as node.id
+                                   "controller.listener.names",   // required there
+                                   "default.replication.factor",  // by the number of brokers
+                                   "flush.messages",              // acknowledged is durable
+                                   "group.coordinator.rebalance.protocols",
+                                   "listener.security.protocol.map",
+                                   "listeners",  // reached from this machine only
+                                   "log.cleaner.dedupe.buffer.size",
+                                   "log.dir",
+                                   "log.dirs",
+                                   "log.flush.interval.messages",
+                                   "log.retention.hours",  // two weeks
+                                   "min.insync.replicas",  // by the number of replicas
+                                   "node.id",              // required there
+                                   "num.network.threads",  // by the number of cores
+                                   "num.partitions",
+                                   "offsets.retention.minutes",
+                                   "offsets.topic.replication.factor",
+                                   "process.roles",           // required there
+                                   "replica.selector.class",  // the nearest replica
+                                   "retention.ms",
+                                   "transaction.state.log.min.isr",
+                                   "transaction.state.log.replication.factor"};
   std::set<std::string> different;
   for (const KafkaKey& key : kafkas_keys()) {
     const ConfigDefinition* definition = table_of(key.scope).find(key.name);

@@ -2,8 +2,8 @@
 // are for stands in broker_config_table.cc, which puts these behind its own.
 //
 // Accepted is what only tunes a part that Naru does without or sizes by itself. Refused is what promises something that
-// would not be kept: security, limits, policies, another place of the metadata. Of a refused key the default is accepted,
-// because it says what holds here.
+// would not be kept: security, limits, policies, another place of the metadata. Of a refused key the default is
+// accepted, because it says what holds here.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 
 #include "configuration/config_definition.h"
 #include "configuration/topic_config_table.h"
+#include "configuration/value_checks.h"
 
 namespace naru::detail {
 
@@ -23,6 +24,7 @@ struct KafkaConfigExtras {
   int64_t minimum = std::numeric_limits<int64_t>::min();
   int64_t maximum = std::numeric_limits<int64_t>::max();
   std::span<const std::string_view> allowed;
+  Status (*check)(std::string_view) = nullptr;
   bool shown_if_set = false;
 };
 
@@ -37,6 +39,7 @@ constexpr ConfigDefinition kafka_config(ConfigEffect effect, std::string_view re
           .minimum = extras.minimum,
           .maximum = extras.maximum,
           .allowed = extras.allowed,
+          .check = extras.check,
           .mode = extras.mode,
           .shown_if_set = extras.shown_if_set};
 }
@@ -54,85 +57,73 @@ constexpr auto kafka_rows() {
   using enum ConfigMode;
   constexpr std::optional<std::string_view> kUnset;
   constexpr std::string_view kNoTls =
-    "There is no TLS yet: listeners are PLAINTEXT only, and this would pretend that they are protected.";
+      "There is no TLS yet: listeners are PLAINTEXT only, and this would pretend that they are protected.";
   constexpr std::string_view kNoSasl =
-    "There is no authentication yet: every client may connect, and this would pretend that it has to prove who it is.";
+      "There is no authentication yet: every client may connect, and this would pretend that it has to prove who it "
+      "is.";
   constexpr std::string_view kNoAuthorizer =
-    "There is no authorization yet: every client may do everything, and this would pretend otherwise.";
-  constexpr std::string_view kNoTokens =
-    "There are no delegation tokens, because there is no authentication yet.";
-  constexpr std::string_view kNoPolicies =
-    "Java classes cannot be loaded, so the policy would not be kept.";
-  constexpr std::string_view kNoProviders =
-    "Values are taken as they are written: ${...} is not looked up.";
+      "There is no authorization yet: every client may do everything, and this would pretend otherwise.";
+  constexpr std::string_view kNoTokens = "There are no delegation tokens, because there is no authentication yet.";
+  constexpr std::string_view kNoPolicies = "Java classes cannot be loaded, so the policy would not be kept.";
+  constexpr std::string_view kNoProviders = "Values are taken as they are written: ${...} is not looked up.";
   constexpr std::string_view kNoCreationRate =
-    "The rate of new connections is not limited; max.connections and max.connections.per.ip limit their number.";
-  constexpr std::string_view kNoRemoteStorage =
-    "There is no remote storage yet, so it cannot be switched on.";
-  constexpr std::string_view kNoCordon =
-    "New partitions go to any data folder: one cannot be taken out yet.";
+      "The rate of new connections is not limited; max.connections and max.connections.per.ip limit their number.";
+  constexpr std::string_view kNoRemoteStorage = "There is no remote storage yet, so it cannot be switched on.";
+  constexpr std::string_view kNoCordon = "New partitions go to any data folder: one cannot be taken out yet.";
   constexpr std::string_view kNoTwoPhaseCommit =
-    "Every transaction has a timeout: transactions of an external coordinator are not supported.";
+      "Every transaction has a timeout: transactions of an external coordinator are not supported.";
   constexpr std::string_view kNoQuorum =
-    "Metadata is not kept by a quorum of controllers: naru.coordination names the coordination service that brokers of a cluster share.";
+      "Metadata is not kept by a quorum of controllers: naru.coordination names the coordination service that brokers "
+      "of a cluster share.";
   constexpr std::string_view kProtocols =
-    "Both protocols of groups are always offered, and there are no share groups and no streams groups yet.";
-  constexpr std::string_view kUnstable =
-    "There are no unstable versions of APIs or features.";
+      "Both protocols of groups are always offered, and there are no share groups and no streams groups yet.";
+  constexpr std::string_view kUnstable = "There are no unstable versions of APIs or features.";
   constexpr std::string_view kNoController =
-    "Every broker can be elected controller, and has no listener of its own for that.";
+      "Every broker can be elected controller, and has no listener of its own for that.";
   constexpr std::string_view kNoRaft =
-    "Metadata is kept where naru.coordination says, and not in a log of controllers.";
+      "Metadata is kept where naru.coordination says, and not in a log of controllers.";
   constexpr std::string_view kSessions =
-    "The session of a broker is one of the coordination service: see naru.coordination.session.timeout.ms and naru.coordination.start.timeout.ms.";
+      "The session of a broker is one of the coordination service: see naru.coordination.session.timeout.ms and "
+      "naru.coordination.start.timeout.ms.";
   constexpr std::string_view kStops =
-    "A broker that stops always hands its partitions over first; naru.shutdown.timeout.ms bounds the time.";
-  constexpr std::string_view kListeners =
-    "All listeners are opened together, when the broker is ready.";
-  constexpr std::string_view kNoQuotas =
-    "There are no quotas yet, so nothing is throttled.";
+      "A broker that stops always hands its partitions over first; naru.shutdown.timeout.ms bounds the time.";
+  constexpr std::string_view kListeners = "All listeners are opened together, when the broker is ready.";
+  constexpr std::string_view kNoQuotas = "There are no quotas yet, so nothing is throttled.";
   constexpr std::string_view kThreads =
-    "Work is divided among num.network.threads event loops and num.io.threads workers; there are no threads of this kind.";
-  constexpr std::string_view kNoMoves =
-    "Replicas cannot be moved between data folders yet.";
+      "Work is divided among num.network.threads event loops and num.io.threads workers; there are no threads of this "
+      "kind.";
+  constexpr std::string_view kNoMoves = "Replicas cannot be moved between data folders yet.";
   constexpr std::string_view kPurgatory =
-    "Requests that wait are woken by what they wait for and leave nothing that would have to be purged.";
+      "Requests that wait are woken by what they wait for and leave nothing that would have to be purged.";
   constexpr std::string_view kQueues =
-    "Requests are not queued by number: naru.memory.budget.bytes bounds what they may use together.";
+      "Requests are not queued by number: naru.memory.budget.bytes bounds what they may use together.";
   constexpr std::string_view kSocketBuffers =
-    "The operating system sizes the buffers of connections; the backlog of a listener is fixed.";
-  constexpr std::string_view kBrokerTimeouts =
-    "Timeouts of requests between brokers are fixed.";
-  constexpr std::string_view kNoFailedAuthentication =
-    "No connection fails to authenticate, because none has to.";
+      "The operating system sizes the buffers of connections; the backlog of a listener is fixed.";
+  constexpr std::string_view kBrokerTimeouts = "Timeouts of requests between brokers are fixed.";
+  constexpr std::string_view kNoFailedAuthentication = "No connection fails to authenticate, because none has to.";
   constexpr std::string_view kCheckpoints =
-    "Logs and replicas write down what recovery needs when it changes, not at this interval.";
+      "Logs and replicas write down what recovery needs when it changes, not at this interval.";
   constexpr std::string_view kCleanerBuffers =
-    "Compaction reads and writes through buffers of a fixed size, and is not throttled.";
+      "Compaction reads and writes through buffers of a fixed size, and is not throttled.";
   constexpr std::string_view kFolderFailure =
-    "A broker whose data folders fail goes on with the others and tells the controller as soon as it can.";
+      "A broker whose data folders fail goes on with the others and tells the controller as soon as it can.";
   constexpr std::string_view kMetrics =
-    "Metrics are served at naru.admin.listener, for a scraper; there are no reporters and no samples.";
-  constexpr std::string_view kNoTelemetry =
-    "Clients are not asked for their metrics.";
-  constexpr std::string_view kRequestLimit =
-    "DescribeTopicPartitions answers at most 2,000 partitions at a time.";
-  constexpr std::string_view kRemote =
-    "There is no remote storage yet.";
-  constexpr std::string_view kNoShareGroups =
-    "There are no share groups yet.";
-  constexpr std::string_view kNoStreamsGroups =
-    "There are no streams groups yet; Kafka Streams uses classic groups.";
-  constexpr std::string_view kFixedRanges =
-    "The ranges of the keys of groups are fixed.";
-  constexpr std::string_view kAssignments =
-    "Partitions of a group are assigned anew as soon as something changes.";
+      "Metrics are served at naru.admin.listener, for a scraper; there are no reporters and no samples.";
+  constexpr std::string_view kNoTelemetry = "Clients are not asked for their metrics.";
+  constexpr std::string_view kRequestLimit = "DescribeTopicPartitions answers at most 2,000 partitions at a time.";
+  constexpr std::string_view kRemote = "There is no remote storage yet.";
+  constexpr std::string_view kNoShareGroups = "There are no share groups yet.";
+  constexpr std::string_view kNoStreamsGroups = "There are no streams groups yet; Kafka Streams uses classic groups.";
+  constexpr std::string_view kFixedRanges = "The ranges of the keys of groups are fixed.";
+  constexpr std::string_view kAssignments = "Partitions of a group are assigned anew as soon as something changes.";
   constexpr std::string_view kCoordinators =
-    "Coordinators write records as they come, in batches whose size follows from the load, and read their topics with buffers of a fixed size.";
+      "Coordinators write records as they come, in batches whose size follows from the load, and read their topics "
+      "with buffers of a fixed size.";
   constexpr std::string_view kTransactions =
-    "Each transaction has a timer of its own, and partitions verify each transaction that writes to them.";
+      "Each transaction has a timer of its own, and partitions verify each transaction that writes to them.";
   constexpr std::string_view kIntervals =
-    "Expired producers are forgotten at the next append, unclean elections happen when they are needed, and the first look at retention is half a minute after the start.";
+      "Expired producers are forgotten at the next append, unclean elections happen when they are needed, and the "
+      "first look at retention is half a minute after the start.";
 
   return std::to_array<ConfigDefinition>({
       refuse(kNoTls, "ssl.allow.dn.changes", boolean, "false"),
@@ -160,7 +151,8 @@ constexpr auto kafka_rows() {
       refuse(kNoTls, "ssl.truststore.type", string, "JKS", {.mode = per_broker}),
 
       refuse(kNoSasl, "connections.max.reauth.ms", int64, "0"),
-      refuse(kNoSasl, "principal.builder.class", class_name, "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", {.mode = per_broker}),
+      refuse(kNoSasl, "principal.builder.class", class_name,
+             "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", {.mode = per_broker}),
       refuse(kNoSasl, "sasl.client.callback.handler.class", class_name, kUnset),
       refuse(kNoSasl, "sasl.enabled.mechanisms", list, "GSSAPI", {.mode = per_broker}),
       refuse(kNoSasl, "sasl.jaas.config", password, kUnset, {.mode = per_broker}),
@@ -202,8 +194,10 @@ constexpr auto kafka_rows() {
       refuse(kNoSasl, "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", int64, "10000"),
       refuse(kNoSasl, "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", int64, "100"),
       refuse(kNoSasl, "sasl.oauthbearer.jwks.endpoint.url", string, kUnset),
-      refuse(kNoSasl, "sasl.oauthbearer.jwt.retriever.class", class_name, "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever"),
-      refuse(kNoSasl, "sasl.oauthbearer.jwt.validator.class", class_name, "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator"),
+      refuse(kNoSasl, "sasl.oauthbearer.jwt.retriever.class", class_name,
+             "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever"),
+      refuse(kNoSasl, "sasl.oauthbearer.jwt.validator.class", class_name,
+             "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator"),
       refuse(kNoSasl, "sasl.oauthbearer.scope", string, kUnset),
       refuse(kNoSasl, "sasl.oauthbearer.scope.claim.name", string, "scope"),
       refuse(kNoSasl, "sasl.oauthbearer.sub.claim.name", string, "sub"),
@@ -243,9 +237,10 @@ constexpr auto kafka_rows() {
       refuse(kUnstable, "unstable.feature.versions.enable", boolean, "false", {.shown_if_set = true}),
 
       idle(kNoController, "controller.listener.names", list, ""),
-      idle(kNoController, "process.roles", list, "broker,controller", {.allowed = kRoles}),
+      idle(kNoController, "process.roles", list, "broker,controller", {.allowed = kRoles, .check = check_roles}),
 
-      idle(kNoRaft, "controller.performance.always.log.threshold.ms", int64, "2000", {.minimum = 0, .shown_if_set = true}),
+      idle(kNoRaft, "controller.performance.always.log.threshold.ms", int64, "2000",
+           {.minimum = 0, .shown_if_set = true}),
       idle(kNoRaft, "controller.performance.sample.period.ms", int64, "60000", {.minimum = 100, .shown_if_set = true}),
       idle(kNoRaft, "controller.quorum.append.linger.ms", int32, "25", {.minimum = 0}),
       idle(kNoRaft, "controller.quorum.auto.join.enable", boolean, "false"),
@@ -281,7 +276,8 @@ constexpr auto kafka_rows() {
       idle(kNoQuotas, "alter.log.dirs.replication.quota.window.size.seconds", int32, "1", {.minimum = 1}),
       idle(kNoQuotas, "controller.quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "controller.quota.window.size.seconds", int32, "1", {.minimum = 1}),
-      idle(kNoQuotas, "follower.replication.throttled.rate", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 0}),
+      idle(kNoQuotas, "follower.replication.throttled.rate", int64, kMaxInt64Text,
+           {.mode = cluster_wide, .minimum = 0}),
       idle(kNoQuotas, "leader.replication.throttled.rate", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 0}),
       idle(kNoQuotas, "quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "quota.window.size.seconds", int32, "1", {.minimum = 1}),
@@ -295,7 +291,8 @@ constexpr auto kafka_rows() {
       idle(kThreads, "num.replica.fetchers", int32, "1", {.mode = cluster_wide, .minimum = 1}),
 
       idle(kNoMoves, "num.replica.alter.log.dirs.threads", int32, kUnset),
-      idle(kNoMoves, "replica.alter.log.dirs.io.max.bytes.per.second", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 0}),
+      idle(kNoMoves, "replica.alter.log.dirs.io.max.bytes.per.second", int64, kMaxInt64Text,
+           {.mode = cluster_wide, .minimum = 0}),
 
       idle(kPurgatory, "delete.records.purgatory.purge.interval.requests", int32, "1"),
       idle(kPurgatory, "fetch.purgatory.purge.interval.requests", int32, "1000"),
@@ -327,7 +324,8 @@ constexpr auto kafka_rows() {
 
       idle(kCleanerBuffers, "log.cleaner.io.buffer.load.factor", floating, "0.9", {.mode = cluster_wide}),
       idle(kCleanerBuffers, "log.cleaner.io.buffer.size", int32, "524288", {.mode = cluster_wide, .minimum = 0}),
-      idle(kCleanerBuffers, "log.cleaner.io.max.bytes.per.second", floating, "1.7976931348623157E308", {.mode = cluster_wide}),
+      idle(kCleanerBuffers, "log.cleaner.io.max.bytes.per.second", floating, "1.7976931348623157E308",
+           {.mode = cluster_wide}),
 
       idle(kFolderFailure, "log.dir.failure.timeout.ms", int64, "30000", {.minimum = 1}),
 
@@ -345,24 +343,30 @@ constexpr auto kafka_rows() {
       idle(kRemote, "follower.fetch.last.tiered.offset.enable", boolean, "false", {.mode = cluster_wide}),
       idle(kRemote, "remote.fetch.max.wait.ms", int32, "500", {.mode = cluster_wide, .minimum = 1}),
       idle(kRemote, "remote.list.offsets.request.timeout.ms", int64, "30000", {.mode = cluster_wide, .minimum = 1}),
-      idle(kRemote, "remote.log.index.file.cache.total.size.bytes", int64, "1073741824", {.mode = cluster_wide, .minimum = 1}),
+      idle(kRemote, "remote.log.index.file.cache.total.size.bytes", int64, "1073741824",
+           {.mode = cluster_wide, .minimum = 1}),
       idle(kRemote, "remote.log.index.file.cache.ttl.ms", int64, "900000", {.minimum = -1, .shown_if_set = true}),
       idle(kRemote, "remote.log.manager.copier.thread.pool.size", int32, "10", {.mode = cluster_wide, .minimum = 1}),
-      idle(kRemote, "remote.log.manager.copy.max.bytes.per.second", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 1}),
+      idle(kRemote, "remote.log.manager.copy.max.bytes.per.second", int64, kMaxInt64Text,
+           {.mode = cluster_wide, .minimum = 1}),
       idle(kRemote, "remote.log.manager.copy.quota.window.num", int32, "11", {.minimum = 1}),
       idle(kRemote, "remote.log.manager.copy.quota.window.size.seconds", int32, "1", {.minimum = 1}),
-      idle(kRemote, "remote.log.manager.expiration.thread.pool.size", int32, "10", {.mode = cluster_wide, .minimum = 1}),
-      idle(kRemote, "remote.log.manager.fetch.max.bytes.per.second", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 1}),
+      idle(kRemote, "remote.log.manager.expiration.thread.pool.size", int32, "10",
+           {.mode = cluster_wide, .minimum = 1}),
+      idle(kRemote, "remote.log.manager.fetch.max.bytes.per.second", int64, kMaxInt64Text,
+           {.mode = cluster_wide, .minimum = 1}),
       idle(kRemote, "remote.log.manager.fetch.quota.window.num", int32, "11", {.minimum = 1}),
       idle(kRemote, "remote.log.manager.fetch.quota.window.size.seconds", int32, "1", {.minimum = 1}),
       idle(kRemote, "remote.log.manager.follower.thread.pool.size", int32, "2", {.mode = cluster_wide, .minimum = 1}),
       idle(kRemote, "remote.log.manager.task.interval.ms", int64, "30000", {.minimum = 1}),
-      idle(kRemote, "remote.log.manager.task.retry.backoff.max.ms", int64, "30000", {.minimum = 1, .shown_if_set = true}),
+      idle(kRemote, "remote.log.manager.task.retry.backoff.max.ms", int64, "30000",
+           {.minimum = 1, .shown_if_set = true}),
       idle(kRemote, "remote.log.manager.task.retry.backoff.ms", int64, "500", {.minimum = 1, .shown_if_set = true}),
       idle(kRemote, "remote.log.manager.task.retry.jitter", floating, "0.2", {.shown_if_set = true}),
       idle(kRemote, "remote.log.manager.thread.pool.size", int32, "2", {.minimum = 1}),
       idle(kRemote, "remote.log.metadata.custom.metadata.max.bytes", int32, "128", {.minimum = 0}),
-      idle(kRemote, "remote.log.metadata.manager.class.name", string, "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"),
+      idle(kRemote, "remote.log.metadata.manager.class.name", string,
+           "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"),
       idle(kRemote, "remote.log.metadata.manager.class.path", string, kUnset),
       idle(kRemote, "remote.log.metadata.manager.impl.prefix", string, "rlmm.config."),
       idle(kRemote, "remote.log.metadata.manager.listener.name", string, kUnset),
@@ -376,40 +380,52 @@ constexpr auto kafka_rows() {
       idle(kNoShareGroups, "group.share.assignors", list, "simple"),
       idle(kNoShareGroups, "group.share.delivery.count.limit", int32, "5", {.minimum = 2, .maximum = 10}),
       idle(kNoShareGroups, "group.share.heartbeat.interval.ms", int32, "5000", {.minimum = 1}),
-      idle(kNoShareGroups, "group.share.initialize.retry.interval.ms", int32, "30000", {.minimum = 1, .shown_if_set = true}),
+      idle(kNoShareGroups, "group.share.initialize.retry.interval.ms", int32, "30000",
+           {.minimum = 1, .shown_if_set = true}),
       idle(kNoShareGroups, "group.share.max.assignment.interval.ms", int32, "15000", {.minimum = 0}),
       idle(kNoShareGroups, "group.share.max.delivery.count.limit", int32, "10", {.minimum = 5, .maximum = 25}),
       idle(kNoShareGroups, "group.share.max.heartbeat.interval.ms", int32, "15000", {.minimum = 1}),
-      idle(kNoShareGroups, "group.share.max.partition.max.record.locks", int32, "4000", {.minimum = 2000, .maximum = 10000}),
-      idle(kNoShareGroups, "group.share.max.record.lock.duration.ms", int32, "60000", {.minimum = 30000, .maximum = 3600000}),
+      idle(kNoShareGroups, "group.share.max.partition.max.record.locks", int32, "4000",
+           {.minimum = 2000, .maximum = 10000}),
+      idle(kNoShareGroups, "group.share.max.record.lock.duration.ms", int32, "60000",
+           {.minimum = 30000, .maximum = 3600000}),
       idle(kNoShareGroups, "group.share.max.session.timeout.ms", int32, "60000", {.minimum = 1}),
       idle(kNoShareGroups, "group.share.max.share.sessions", int32, "2000", {.minimum = 1}),
       idle(kNoShareGroups, "group.share.max.size", int32, "200", {.minimum = 1, .maximum = 1000}),
       idle(kNoShareGroups, "group.share.min.assignment.interval.ms", int32, "0", {.minimum = 0}),
       idle(kNoShareGroups, "group.share.min.delivery.count.limit", int32, "2", {.minimum = 2, .maximum = 5}),
       idle(kNoShareGroups, "group.share.min.heartbeat.interval.ms", int32, "5000", {.minimum = 1}),
-      idle(kNoShareGroups, "group.share.min.partition.max.record.locks", int32, "100", {.minimum = 100, .maximum = 2000}),
-      idle(kNoShareGroups, "group.share.min.record.lock.duration.ms", int32, "15000", {.minimum = 1000, .maximum = 30000}),
+      idle(kNoShareGroups, "group.share.min.partition.max.record.locks", int32, "100",
+           {.minimum = 100, .maximum = 2000}),
+      idle(kNoShareGroups, "group.share.min.record.lock.duration.ms", int32, "15000",
+           {.minimum = 1000, .maximum = 30000}),
       idle(kNoShareGroups, "group.share.min.session.timeout.ms", int32, "45000", {.minimum = 1}),
       idle(kNoShareGroups, "group.share.partition.max.record.locks", int32, "2000", {.minimum = 100, .maximum = 10000}),
-      idle(kNoShareGroups, "group.share.persister.class.name", string, "org.apache.kafka.server.share.persister.DefaultStatePersister", {.shown_if_set = true}),
-      idle(kNoShareGroups, "group.share.record.lock.duration.ms", int32, "30000", {.minimum = 1000, .maximum = 3600000}),
+      idle(kNoShareGroups, "group.share.persister.class.name", string,
+           "org.apache.kafka.server.share.persister.DefaultStatePersister", {.shown_if_set = true}),
+      idle(kNoShareGroups, "group.share.record.lock.duration.ms", int32, "30000",
+           {.minimum = 1000, .maximum = 3600000}),
       idle(kNoShareGroups, "group.share.session.timeout.ms", int32, "45000", {.minimum = 1}),
       idle(kNoShareGroups, "share.coordinator.append.linger.ms", int32, "-1", {.minimum = -1}),
-      idle(kNoShareGroups, "share.coordinator.cached.buffer.max.bytes", int32, "1048588", {.mode = cluster_wide, .minimum = 524288}),
-      idle(kNoShareGroups, "share.coordinator.cold.partition.snapshot.interval.ms", int32, "300000", {.minimum = 1, .shown_if_set = true}),
+      idle(kNoShareGroups, "share.coordinator.cached.buffer.max.bytes", int32, "1048588",
+           {.mode = cluster_wide, .minimum = 524288}),
+      idle(kNoShareGroups, "share.coordinator.cold.partition.snapshot.interval.ms", int32, "300000",
+           {.minimum = 1, .shown_if_set = true}),
       idle(kNoShareGroups, "share.coordinator.load.buffer.size", int32, "5242880", {.minimum = 1}),
-      idle(kNoShareGroups, "share.coordinator.snapshot.update.records.per.snapshot", int32, "500", {.minimum = 0, .maximum = 500}),
+      idle(kNoShareGroups, "share.coordinator.snapshot.update.records.per.snapshot", int32, "500",
+           {.minimum = 0, .maximum = 500}),
       idle(kNoShareGroups, "share.coordinator.state.topic.compression.codec", int32, "0"),
       idle(kNoShareGroups, "share.coordinator.state.topic.min.isr", int16, "2", {.minimum = 1}),
       idle(kNoShareGroups, "share.coordinator.state.topic.num.partitions", int32, "50", {.minimum = 1}),
-      idle(kNoShareGroups, "share.coordinator.state.topic.prune.interval.ms", int32, "300000", {.minimum = 1, .shown_if_set = true}),
+      idle(kNoShareGroups, "share.coordinator.state.topic.prune.interval.ms", int32, "300000",
+           {.minimum = 1, .shown_if_set = true}),
       idle(kNoShareGroups, "share.coordinator.state.topic.replication.factor", int16, "3", {.minimum = 1}),
       idle(kNoShareGroups, "share.coordinator.state.topic.segment.bytes", int32, "104857600", {.minimum = 1}),
       idle(kNoShareGroups, "share.coordinator.threads", int32, "1", {.minimum = 1}),
       idle(kNoShareGroups, "share.coordinator.write.timeout.ms", int32, "5000", {.minimum = 1}),
 
-      idle(kNoStreamsGroups, "group.streams.assignment.interval.ms", int32, "1000", {.mode = cluster_wide, .minimum = 0}),
+      idle(kNoStreamsGroups, "group.streams.assignment.interval.ms", int32, "1000",
+           {.mode = cluster_wide, .minimum = 0}),
       idle(kNoStreamsGroups, "group.streams.heartbeat.interval.ms", int32, "5000", {.minimum = 1}),
       idle(kNoStreamsGroups, "group.streams.initial.rebalance.delay.ms", int32, "3000", {.minimum = 0}),
       idle(kNoStreamsGroups, "group.streams.max.assignment.interval.ms", int32, "15000", {.minimum = 0}),
@@ -431,19 +447,23 @@ constexpr auto kafka_rows() {
       idle(kAssignments, "group.consumer.assignment.interval.ms", int32, "1000", {.mode = cluster_wide, .minimum = 0}),
       idle(kAssignments, "group.consumer.max.assignment.interval.ms", int32, "15000", {.minimum = 0}),
       idle(kAssignments, "group.consumer.min.assignment.interval.ms", int32, "0", {.minimum = 0}),
-      idle(kAssignments, "group.consumer.regex.refresh.interval.ms", int32, "600000", {.minimum = 10000, .shown_if_set = true}),
+      idle(kAssignments, "group.consumer.regex.refresh.interval.ms", int32, "600000",
+           {.minimum = 10000, .shown_if_set = true}),
 
       idle(kCoordinators, "group.coordinator.append.linger.ms", int32, "-1", {.minimum = -1}),
-      idle(kCoordinators, "group.coordinator.cached.buffer.max.bytes", int32, "1048588", {.mode = cluster_wide, .minimum = 524288}),
+      idle(kCoordinators, "group.coordinator.cached.buffer.max.bytes", int32, "1048588",
+           {.mode = cluster_wide, .minimum = 524288}),
       idle(kCoordinators, "offsets.load.buffer.size", int32, "5242880", {.minimum = 1}),
       idle(kCoordinators, "offsets.topic.compression.codec", int32, "0"),
       idle(kCoordinators, "transaction.state.log.load.buffer.size", int32, "5242880", {.minimum = 1}),
 
-      idle(kTransactions, "transaction.abort.timed.out.transaction.cleanup.interval.ms", int32, "10000", {.minimum = 1}),
+      idle(kTransactions, "transaction.abort.timed.out.transaction.cleanup.interval.ms", int32, "10000",
+           {.minimum = 1}),
       idle(kTransactions, "transaction.partition.verification.enable", boolean, "true", {.mode = cluster_wide}),
 
       idle(kIntervals, "log.initial.task.delay.ms", int64, "30000", {.minimum = 0, .shown_if_set = true}),
-      idle(kIntervals, "producer.id.expiration.check.interval.ms", int32, "600000", {.minimum = 1, .shown_if_set = true}),
+      idle(kIntervals, "producer.id.expiration.check.interval.ms", int32, "600000",
+           {.minimum = 1, .shown_if_set = true}),
       idle(kIntervals, "unclean.leader.election.interval.ms", int64, "300000", {.minimum = 1, .shown_if_set = true}),
   });
 }

@@ -105,9 +105,10 @@ std::string verdict_on(const ConfigDefinition& definition) {
     case ConfigEffect::stored_only:
       return fmt::format("accepted without effect: {}", definition.help);
     case ConfigEffect::refused:
-      return fmt::format("refused{}: {}",
-                         definition.default_text ? fmt::format(" but for {}", code_or(definition.default_text, "")) : "",
-                         definition.help);
+      return fmt::format(
+          "refused{}: {}",
+          definition.default_text ? fmt::format(" but for {}", code_or(definition.default_text, "")) : "",
+          definition.help);
   }
   return {};
 }

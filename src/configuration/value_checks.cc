@@ -97,6 +97,13 @@ Status check_connection_overrides(std::string_view value) {
   return {};
 }
 
+Status check_roles(std::string_view value) {
+  for (const std::string_view role : parse_config_list(value)) {
+    if (role == "broker") return {};
+  }
+  return error(ErrorCode::invalid_config, "there are no controllers that are not brokers");
+}
+
 // The expressions themselves are not looked at: nothing is matched against them.
 Status check_client_patterns(std::string_view value) {
   constexpr std::array<std::string_view, 6> kWords{"client_instance_id",    "client_id",

@@ -67,7 +67,9 @@ Status alter_loggers_of(const BrokerServices& services, const RequestContext& co
                         bool validate_only) {
   NARU_TRY(check_own_loggers(services, context, Operation::alter_configs, wanted.resource_name));
   std::vector<ConfigChange> changes;
-  for (const auto& config : wanted.configs) NARU_TRY_ASSIGN(changes.emplace_back(), to_change(config));
+  for (const auto& config : wanted.configs) {
+    NARU_TRY_ASSIGN(changes.emplace_back(), to_change(config));
+  }
   return alter_loggers(changes, validate_only);
 }
 
@@ -122,9 +124,10 @@ Task<Response> alter(const BrokerServices& services, const RequestContext& conte
 bool asks_for_loggers(const RequestContext& context, kafka::WireReader reader) {
   kafka::IncrementalAlterConfigsRequest request;
   decode(reader, request, context.version);
-  return reader.status().ok() && std::ranges::find(request.resources, kBrokerLoggerResource,
-                                                   &kafka::IncrementalAlterConfigsRequest::AlterConfigsResource::resource_type) !=
-                                     request.resources.end();
+  return reader.status().ok() &&
+         std::ranges::find(request.resources, kBrokerLoggerResource,
+                           &kafka::IncrementalAlterConfigsRequest::AlterConfigsResource::resource_type) !=
+             request.resources.end();
 }
 
 Task<Response> handle_alter_configs(const BrokerServices& services, const RequestContext& context,

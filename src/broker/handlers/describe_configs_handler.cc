@@ -1,5 +1,5 @@
-// DescribeConfigs: every key of a topic, of this broker, of all brokers together, of a group or of a subscription to the
-// metrics of clients; and the levels of this broker's loggers.
+// DescribeConfigs: every key of a topic, of this broker, of all brokers together, of a group or of a subscription to
+// the metrics of clients; and the levels of this broker's loggers.
 #include <algorithm>
 #include <set>
 
@@ -121,8 +121,8 @@ Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig con
 }
 
 // Loggers have no type, no default and no documentation.
-Result<Entries> logger_entries(const BrokerServices& services, const RequestContext& context,
-                                     const Wanted& wanted, const std::set<std::string_view>& keys) {
+Result<Entries> logger_entries(const BrokerServices& services, const RequestContext& context, const Wanted& wanted,
+                               const std::set<std::string_view>& keys) {
   NARU_TRY(check_own_loggers(services, context, Operation::describe_configs, wanted.resource_name));
   Entries entries;
   for (const DescribedLogger& logger : describe_loggers()) {
@@ -135,9 +135,9 @@ Result<Entries> logger_entries(const BrokerServices& services, const RequestCont
   return entries;
 }
 
-Result<Entries> entries_of(const BrokerServices& services, const RequestContext& context,
-                                 const MetadataImage& image, const kafka::DescribeConfigsRequest& request,
-                                 const Wanted& wanted, const std::set<std::string_view>& keys) {
+Result<Entries> entries_of(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                           const kafka::DescribeConfigsRequest& request, const Wanted& wanted,
+                           const std::set<std::string_view>& keys) {
   if (wanted.resource_type == kBrokerLoggerResource) return logger_entries(services, context, wanted, keys);
   NARU_TRY_ASSIGN(Described described, describe_resource(services, context, image, wanted));
   Entries entries;
