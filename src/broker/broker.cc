@@ -123,8 +123,8 @@ Result<std::vector<BrokerListener>> advertised_listeners(const BrokerConfig& con
                          .security_protocol = std::to_underlying(listener.security_protocol)});
   }
   // Other brokers use the first one.
-  std::ranges::stable_partition(
-      listeners, [&](const BrokerListener& listener) { return listener.name == config.inter_broker_listener; });
+  const auto chosen = std::ranges::find(listeners, config.inter_broker_listener, &BrokerListener::name);
+  if (chosen != listeners.end()) std::rotate(listeners.begin(), chosen, chosen + 1);
   return listeners;
 }
 

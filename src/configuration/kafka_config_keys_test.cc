@@ -15,7 +15,7 @@ namespace naru {
 namespace {
 
 struct KafkaKey {
-  std::string scope, name, type, default_text, change, visibility, fallbacks;
+  std::string scope, name, type, default_text, change, described, fallbacks;
 };
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -86,7 +86,7 @@ TEST(KafkaConfigKeys, EachIsInATableWithKafkasTypeAndModeAndVisibility) {
     ASSERT_NE(definition, nullptr) << key.scope << " " << key.name;
     EXPECT_TRUE(definition->is_kafkas) << key.name;
     EXPECT_EQ(type_word(definition->type), key.type) << key.name;
-    EXPECT_EQ(definition->shown_if_set, key.visibility == "internal") << key.name;
+    EXPECT_EQ(definition->shown_if_set, key.described == "if set") << key.name;
     if (key.scope != "broker") continue;
     EXPECT_EQ(mode_word(definition->mode), read_only_here.contains(key.name) ? "read-only" : key.change) << key.name;
   }

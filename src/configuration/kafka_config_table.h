@@ -277,8 +277,9 @@ constexpr auto kafka_rows() {
       idle(kNoQuotas, "controller.quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "controller.quota.window.size.seconds", int32, "1", {.minimum = 1}),
       idle(kNoQuotas, "follower.replication.throttled.rate", int64, kMaxInt64Text,
-           {.mode = cluster_wide, .minimum = 0}),
-      idle(kNoQuotas, "leader.replication.throttled.rate", int64, kMaxInt64Text, {.mode = cluster_wide, .minimum = 0}),
+           {.mode = cluster_wide, .minimum = 0, .shown_if_set = true}),
+      idle(kNoQuotas, "leader.replication.throttled.rate", int64, kMaxInt64Text,
+           {.mode = cluster_wide, .minimum = 0, .shown_if_set = true}),
       idle(kNoQuotas, "quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "quota.window.size.seconds", int32, "1", {.minimum = 1}),
       idle(kNoQuotas, "replication.quota.window.num", int32, "11", {.minimum = 1}),
@@ -292,7 +293,7 @@ constexpr auto kafka_rows() {
 
       idle(kNoMoves, "num.replica.alter.log.dirs.threads", int32, kUnset),
       idle(kNoMoves, "replica.alter.log.dirs.io.max.bytes.per.second", int64, kMaxInt64Text,
-           {.mode = cluster_wide, .minimum = 0}),
+           {.mode = cluster_wide, .minimum = 0, .shown_if_set = true}),
 
       idle(kPurgatory, "delete.records.purgatory.purge.interval.requests", int32, "1"),
       idle(kPurgatory, "fetch.purgatory.purge.interval.requests", int32, "1000"),

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "4.3.0"
 LIST = os.path.abspath(os.path.join(HERE, "..", "..", "src", "configuration", "kafka_config_keys.tsv"))
 HEADER = f"# The configuration keys of Apache Kafka {VERSION}: tests/interop/config_keys.py writes this list.\n" + "# " + "\t".join(
-    ["of", "key", "type", "default", "change", "visibility", "falls back to"]) + "\n"
+    ["of", "key", "type", "default", "change", "described", "falls back to"]) + "\n"
 
 
 def kafkas_list():

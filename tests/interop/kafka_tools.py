@@ -161,7 +161,7 @@ def loggers_and_metrics(tools):
     run("broker-loggers", "--entity-name", "1", "--alter", "--delete-config", "groups")
     refuse(run("broker-loggers", "--entity-name", "1", "--describe"), r"DEBUG")
     run("client-metrics", "--entity-name", "all", "--alter", "--add-config", "interval.ms=5000,match=[client_id=a.*]")
-    expect(run("client-metrics", "--describe"), r"Client metrics configs for all are:", r"interval\.ms=5000", r"match=client_id=a\.\*")
+    expect(run("client-metrics", "--describe"), r"interval\.ms=5000", r"match=client_id=a\.\*")
     run("client-metrics", "--entity-name", "all", "--alter", "--delete-config", "interval.ms,match")
     refuse(run("client-metrics", "--describe"), r"5000")
 

@@ -13,7 +13,7 @@ import org.apache.kafka.storage.internals.log.LogConfig;
 
 /**
  * Prints every configuration key of the Kafka whose jars are on the class path, one per line: scope, key, type, default, where it can be
- * changed at run time, whether it is internal, and the keys that it falls back to. The facts that src/configuration is checked against.
+ * changed at run time, when it is described, and the keys that it falls back to. The facts that src/configuration is checked against.
  */
 public class ConfigKeys {
   private static final Map<String, String> MODES = DynamicBrokerConfig.dynamicConfigUpdateModes();
@@ -38,12 +38,17 @@ public class ConfigKeys {
     }
   }
 
+  // Internal keys, and those that a broker has only while it runs, are described when they are set.
+  private static boolean isShown(String scope, ConfigKey key) {
+    return !key.internalConfig && (!scope.equals("broker") || AbstractKafkaConfig.CONFIG_DEF.configKeys().containsKey(key.name));
+  }
+
   private static void print(String scope, Map<String, ConfigKey> keys) {
     for (ConfigKey key : new TreeMap<>(keys).values()) {
       String mode = scope.equals("broker") ? MODES.getOrDefault(key.name, "read-only") : "dynamic";
       String fallbacks = fallbacks(scope, key.name);
       System.out.println(String.join("\t", scope, key.name, key.type.toString().toLowerCase(), defaultOf(key), mode,
-                                     key.internalConfig ? "internal" : "public", fallbacks.isEmpty() ? "-" : fallbacks));
+                                     isShown(scope, key) ? "always" : "if set", fallbacks.isEmpty() ? "-" : fallbacks));
     }
   }
 
