@@ -48,7 +48,7 @@ TEST_F(LogMaintenanceConfigTest, TheNumberOfCompactionsFollowsTheConfiguration) 
   set("log.cleaner.threads", "3");
   EXPECT_EQ(maintenance_.compactions(), 3U);
   set("log.cleaner.threads", "2");
-  world_.run_for(config_.log_cleaner_backoff);
+  world_.run_for(config_.log_cleaner_backoff + 1s);
   EXPECT_EQ(maintenance_.compactions(), 2U) << "one ends at its next look";
   set("log.cleaner.threads", "4");
   EXPECT_EQ(maintenance_.compactions(), 4U);
@@ -58,11 +58,11 @@ TEST_F(LogMaintenanceConfigTest, TheNumberOfCompactionsFollowsTheConfiguration) 
 TEST_F(LogMaintenanceConfigTest, ThePauseBetweenLooksFollowsTheConfiguration) {
   maintenance_.start();
   set("log.cleaner.backoff.ms", "1000");
-  world_.run_for(15s);
+  world_.run_for(16s);
   set("log.cleaner.threads", "2");
   set("log.cleaner.threads", "1");
   EXPECT_EQ(maintenance_.compactions(), 2U);
-  world_.run_for(1s);
+  world_.run_for(2s);
   EXPECT_EQ(maintenance_.compactions(), 1U) << "it did not take 15 seconds until the next look";
   world_.run_task(maintenance_.stop());
 }
