@@ -43,7 +43,7 @@ struct GroupsConfig {
 
 struct TransactionsConfig {
   int32_t topic_partitions = 0;
-  std::optional<int32_t> topic_replication_factor;  // none: min(3, brokers)
+  std::optional<int32_t> topic_replication_factor;   // none: min(3, brokers)
   std::optional<int32_t> topic_min_insync_replicas;  // none: by the replication factor
   int32_t topic_segment_bytes = 0;
   Milliseconds max_timeout{};

@@ -70,10 +70,10 @@ struct ConfigDefinition {
   int64_t maximum = std::numeric_limits<int64_t>::max();
   std::span<const std::string_view> allowed;    // texts, or elements of a list; empty: any
   Status (*check)(std::string_view) = nullptr;  // what type and range cannot say
-  std::string_view alias;     // another name for it in files, flags and the environment; described like a key of its own
-  ConfigSynonyms synonyms;    // topic and group keys only
+  std::string_view alias;   // another name for it in files, flags and the environment; described like a key of its own
+  ConfigSynonyms synonyms;  // topic and group keys only
   ConfigMode mode = ConfigMode::read_only;  // broker keys only
-  bool is_kafkas = true;      // false: Kafka 4.3 has no such key
+  bool is_kafkas = true;                    // false: Kafka 4.3 has no such key
   bool shown_if_set = false;  // left out of descriptions as long as it is not set, like Kafka's internal keys
 };
 
@@ -90,8 +90,8 @@ const ConfigDefinition* find_client_metrics_config(std::string_view name);
 
 // ErrorCode::invalid_config with a sentence that names the key, what it takes, and the value.
 Status validate_value(const ConfigDefinition& definition, std::string_view value);
-// Keys that change nothing when they are set: because nothing here has to be set, or because a change at run time is not
-// obeyed. The second says why, in a sentence.
+// Keys that change nothing when they are set: because nothing here has to be set, or because a change at run time is
+// not obeyed. The second says why, in a sentence.
 bool is_without_effect(const ConfigDefinition& definition);
 std::string_view why_without_effect(const ConfigDefinition& definition);
 

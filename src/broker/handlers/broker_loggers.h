@@ -21,8 +21,8 @@ struct DescribedLogger {
 // In the order of their names.
 std::vector<DescribedLogger> describe_loggers();
 
-// All changes or none. invalid_config for a logger or a level that does not exist, invalid_request for an operation that
-// loggers do not have.
+// All changes or none. invalid_config for a logger or a level that does not exist, invalid_request for an operation
+// that loggers do not have.
 Status alter_loggers(const std::vector<ConfigChange>& changes, bool validate_only);
 
 // Each broker has loggers of its own: `broker` is the number of this one.

@@ -1,5 +1,5 @@
-// Threads for work that may block. They are started when first needed, and parked between jobs. At most `limit` jobs run
-// at the same time; threads beyond a limit that was lowered stay parked.
+// Threads for work that may block. They are started when first needed, and parked between jobs. At most `limit` jobs
+// run at the same time; threads beyond a limit that was lowered stay parked.
 //
 // First come, first served. The queue has no bound of its own, because a job that was promised cannot be refused: those
 // who submit bound what they have outstanding (a sync per disk, a read per connection). queued() tells how it goes.
