@@ -127,10 +127,10 @@ class AdminTest(unittest.TestCase):
             self.set(kind, name)
 
     def test_a_key_without_effect_is_kept_and_shown_and_a_promise_is_refused(self):
-        self.set(BROKER, "", background_threads="20")
+        self.set(BROKER, "1", background_threads="20")
         entry = self.describe(BROKER, "1")["background.threads"]
-        self.assertEqual((entry.value, entry.source), ("20", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value))
-        self.set(BROKER, "")
+        self.assertEqual((entry.value, entry.source), ("20", ConfigSource.DYNAMIC_BROKER_CONFIG.value))
+        self.set(BROKER, "1")
         name, text = self.refusal(self.alter(BROKER, "1", max_connection_creation_rate="10"))
         self.assertEqual(name, "INVALID_REQUEST")
         self.assertIn("The rate of new connections is not limited", text)
@@ -218,6 +218,29 @@ class AdminTest(unittest.TestCase):
         creating.result()
         self.assertEqual(len(self.admin.list_topics("wide", timeout=PATIENCE_S).topics["wide"].partitions), 2000)
         self.admin.delete_topics(["wide"], request_timeout=PATIENCE_S)["wide"].result(PATIENCE_S)
+
+
+class KafkasKeysTest(unittest.TestCase):
+    """Keys that stand in the files of Kafka's brokers."""
+
+    def setUp(self):
+        self.broker = Broker("--set", "transaction.state.log.min.isr=1", "--set", "listener.security.protocol.map=INSIDE:PLAINTEXT",
+                             "--set", "inter.broker.listener.name=INSIDE", "--set", "listeners=PLAINTEXT://127.0.0.1:0,INSIDE://127.0.0.1:0",
+                             "--set", "num.recovery.threads.per.data.dir=1", "--set", "socket.send.buffer.bytes=102400")
+        self.addCleanup(self.broker.close)
+
+    def test_they_are_obeyed_or_named_in_the_log(self):
+        told = [line for line in self.broker.lines if "has no effect" in line]
+        self.assertEqual(len(told), 2, told)
+        with Connection(self.broker) as connection:
+            connection.call("FindCoordinator", 4, key_type=1, coordinator_keys=["t"])
+            described = lambda kind, name, key: connection.call("DescribeConfigs", 4, resources=[
+                {"resource_type": kind, "resource_name": name, "configuration_keys": [key]}]).results[0].configs[0]
+            entry = described(2, "__transaction_state", "min.insync.replicas")
+            self.assertEqual((entry.value, entry.config_source), ("1", ConfigSource.DYNAMIC_TOPIC_CONFIG.value))
+            listeners = described(4, "1", "listeners").value.split(",")
+            self.assertEqual([listener.split("://")[0] for listener in listeners], ["PLAINTEXT", "INSIDE"])
+            self.assertEqual(described(4, "1", "inter.broker.listener.name").value, "INSIDE")
 
 
 class FailedDeletionTest(unittest.TestCase):
