@@ -123,6 +123,9 @@ Result<std::vector<BrokerListener>> advertised_listeners(const BrokerConfig& con
                          .port = address.port,
                          .security_protocol = std::to_underlying(listener.security_protocol)});
   }
+  // Other brokers use the first one.
+  const auto chosen = std::ranges::find(listeners, config.inter_broker_listener, &BrokerListener::name);
+  if (chosen != listeners.end()) std::rotate(listeners.begin(), chosen, chosen + 1);
   return listeners;
 }
 
@@ -226,6 +229,7 @@ struct Broker::Parts {
   Task<void> follow_metadata(MetadataImagePtr image);
   Task<void> tell_coordinators();
   void obey_config();
+  void start_maintenance();
   Task<void> confirm_deletions(std::vector<Uuid> topics);
   Task<void> stop_coordinators();
   Task<void> stop_requests(StopPhases& phases);
@@ -291,8 +295,7 @@ Task<Status> Broker::start_parts(Parts& parts) {
   co_await parts.groups.start();
   co_await parts.transactions->start();
   co_await to_loop(parts.seams.scheduler);
-  parts.maintenance = std::make_unique<LogMaintenance>(parts.seams, parts.config, parts.hosted, parts.metrics);
-  parts.maintenance->start();
+  parts.start_maintenance();
   parts.server->serve();
   co_return Status();
 }
@@ -453,6 +456,14 @@ void Broker::Parts::obey_config() {
   if (std::exchange(obeyed_log_level, current->log_level) != current->log_level) set_log_level(current->log_level);
   if (dispatcher) dispatcher->set_slow_request(current->slow_request);
   if (server) server->set_limits(server_limits(*current));
+  if (maintenance) maintenance->obey_config();
+  seams.scheduler.set_blocking_limit(static_cast<size_t>(current->num_io_threads));
+}
+
+void Broker::Parts::start_maintenance() {
+  const std::scoped_lock lock(obey_mutex);
+  maintenance = std::make_unique<LogMaintenance>(seams, config, live_config, hosted, metrics);
+  maintenance->start();
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {

@@ -50,22 +50,38 @@ LogMaintenance::Metrics::Metrics(MetricsRegistry& registry)
       log_bytes(registry.gauge("naru_log_size_bytes", "Bytes of all logs, without their indexes")),
       log_segments(registry.gauge("naru_log_segments", "Segments of all logs")) {}
 
-LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted,
-                               MetricsRegistry& metrics)
+LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const LiveConfig& live_config,
+                               const HostedPartitions& hosted, MetricsRegistry& metrics)
     : seams_(seams),
       config_(config),
+      live_config_(live_config),
       hosted_(hosted),
       metrics_(metrics),
       hash_key_{.low = seams.random.next(), .high = seams.random.next()} {}
 
 void LogMaintenance::start() {
   tasks_.spawn(retain_forever());
-  for (int32_t i = 0; config_.log_cleaner_enable && i < config_.log_cleaner_threads; ++i) {
-    tasks_.spawn(compact_forever());
+  obey_config();
+}
+
+void LogMaintenance::obey_config() {
+  const auto wanted = static_cast<size_t>(live_config_.current()->log_cleaner_threads);
+  const std::scoped_lock lock(mutex_);
+  for (size_t i = 0; config_.log_cleaner_enable && !stopped_ && i < wanted; ++i) {
+    if (compacting_.insert(i).second) tasks_.spawn(compact_forever(i));
   }
 }
 
+size_t LogMaintenance::compactions() const {
+  const std::scoped_lock lock(mutex_);
+  return compacting_.size();
+}
+
 Task<void> LogMaintenance::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+  }
   tasks_.cancel();
   co_await tasks_.join();
 }
@@ -115,15 +131,23 @@ Task<void> LogMaintenance::measure() {
 
 // --- Compaction -----------------------------------------------------------------------------------------------------
 
-Task<void> LogMaintenance::compact_forever() {
+Task<void> LogMaintenance::compact_forever(size_t index) {
   const CancelToken stopped = tasks_.token();
   for (;;) {
-    const auto next = seams_.clock.now() + config_.log_cleaner_backoff;
+    const auto next = seams_.clock.now() + live_config_.current()->log_cleaner_backoff;
     const Status slept = co_await sleep_until(seams_.scheduler, next, stopped);
     if (!slept.ok()) co_return;
-    while (!stopped.cancelled() && co_await compact_dirtiest()) {
-    }
+    do {
+      if (is_surplus(index)) co_return;
+    } while (!stopped.cancelled() && co_await compact_dirtiest());
   }
+}
+
+bool LogMaintenance::is_surplus(size_t index) {
+  const std::scoped_lock lock(mutex_);
+  if (index < static_cast<size_t>(live_config_.current()->log_cleaner_threads)) return false;
+  compacting_.erase(index);
+  return true;
 }
 
 Task<bool> LogMaintenance::compact_dirtiest() {
@@ -156,11 +180,12 @@ bool LogMaintenance::is_given_up(const Partition& partition) {
 }
 
 Task<bool> LogMaintenance::compact(PartitionPtr partition) {
-  const auto done = co_await compact_partition(partition, {.clock = seams_.clock,
-                                                           .scheduler = seams_.scheduler,
-                                                           .hash_key = hash_key_,
-                                                           .map_bytes = config_.log_cleaner_dedupe_buffer_bytes,
-                                                           .stopped = tasks_.token()});
+  const auto done =
+      co_await compact_partition(partition, {.clock = seams_.clock,
+                                             .scheduler = seams_.scheduler,
+                                             .hash_key = hash_key_,
+                                             .map_bytes = live_config_.current()->log_cleaner_dedupe_buffer_bytes,
+                                             .stopped = tasks_.token()});
   if (!done) {
     if (is_expected(done.error())) co_return false;
     metrics_.compaction_failures.add();

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "async/task.h"
 #include "async/task_group.h"
 #include "broker/hosted_partitions.h"
+#include "broker/live_config.h"
 #include "configuration/broker_config.h"
 #include "foundation/sip_hash.h"
 #include "observability/metrics_registry.h"
@@ -19,14 +21,18 @@ namespace naru {
 
 // Retention goes over all hosted partitions 30 s after the start and every log.retention.check.interval.ms, one after
 // the other. Compaction takes the dirtiest log that needs it, log.cleaner.threads of them at a time, and looks again
-// every log.cleaner.backoff.ms when none does. A partition that is deleted or closed meanwhile refuses, and is passed
-// over. Life: start() once, stop() once before the partitions are closed.
+// every log.cleaner.backoff.ms when none does; these keys are obeyed while it runs. A partition that is deleted or
+// closed meanwhile refuses, and is passed over. Life: start() once, stop() once before the partitions are closed.
 class LogMaintenance {
  public:
-  LogMaintenance(Seams seams, const BrokerConfig& config, const HostedPartitions& hosted, MetricsRegistry& metrics);
+  LogMaintenance(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, const HostedPartitions& hosted,
+                 MetricsRegistry& metrics);
 
   void start();
+  void obey_config();  // log.cleaner.threads may have changed
   Task<void> stop();
+  // How many logs may be compacted at the same time now.
+  size_t compactions() const;
 
  private:
   using PartitionPtr = std::shared_ptr<Partition>;
@@ -49,7 +55,9 @@ class LogMaintenance {
   Task<void> retain_forever();
   Task<void> retain(PartitionPtr partition);
   Task<void> measure();
-  Task<void> compact_forever();
+  // Until there are `index` compactions or fewer.
+  Task<void> compact_forever(size_t index);
+  bool is_surplus(size_t index);
   // True: something was compacted, so it is worth looking again at once.
   Task<bool> compact_dirtiest();
   Task<bool> compact(PartitionPtr partition);
@@ -57,11 +65,14 @@ class LogMaintenance {
 
   Seams seams_;
   const BrokerConfig& config_;
+  const LiveConfig& live_config_;
   const HostedPartitions& hosted_;
   Metrics metrics_;
   const SipKey hash_key_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::set<size_t> compacting_;  // by index
+  bool stopped_ = false;
   std::map<PartitionKey, MonotonicTime> given_up_until_;  // logs that could not be compacted
   TaskGroup tasks_;
 };

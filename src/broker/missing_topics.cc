@@ -26,7 +26,11 @@ NewTopic internal_topic(std::string_view name, int32_t partitions, std::optional
 NewTopic internal_topic(std::string_view name, const BrokerConfig& config) {
   if (name == kTransactionsTopic) {
     const TransactionsConfig& of = config.transactions;
-    return internal_topic(name, of.topic_partitions, of.topic_replication_factor, of.topic_segment_bytes);
+    NewTopic topic = internal_topic(name, of.topic_partitions, of.topic_replication_factor, of.topic_segment_bytes);
+    if (of.topic_min_insync_replicas) {
+      topic.configs.push_back({"min.insync.replicas", std::to_string(*of.topic_min_insync_replicas)});
+    }
+    return topic;
   }
   const GroupsConfig& of = config.groups;
   return internal_topic(name, of.offsets_topic_partitions, of.offsets_topic_replication_factor,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/hosted_partitions.h"
+#include "broker/live_config.h"
 #include "cluster_control/create_topics.h"
 #include "cluster_control/metadata_bench.h"
 #include "cluster_control/metadata_publisher.h"
@@ -51,6 +52,7 @@ class BrokerWithOnePartition : public testing::Test {
   SimulatedNode& node_ = world_.add_node("broker");
   std::unique_ptr<SimulatedProcess> process_ = node_.start();
   const BrokerConfig config_ = *make_broker_config({{"node.id", "0"}});
+  LiveConfig live_config_{config_};
   OpenFiles open_files_{node_.disk(), 4};
   MetricsRegistry metrics_;
   UnsyncedLogs unsynced_logs_{{.sync_beyond = 100, .full = 200}, metrics_};

@@ -6,6 +6,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/controller_link.h"
+#include "broker/handlers/broker_loggers.h"
 #include "broker/reply.h"
 #include "foundation/log.h"
 #include "foundation/request_canary.h"
@@ -98,8 +99,9 @@ const HandlerRow& find_handler(const kafka::ApiRow& api) {
 }
 
 // What a broker asks is answered here, so that nothing goes round in circles.
-bool should_be_passed_on(const HandlerRow& row, const RequestContext& context) {
-  return row.only_by_controller && context.connection->client_software().name != kPeerSoftware;
+bool should_be_passed_on(const HandlerRow& row, const RequestContext& context, const kafka::WireReader& body) {
+  if (!row.only_by_controller || context.connection->client_software().name == kPeerSoftware) return false;
+  return row.key != kafka::ApiKey::incremental_alter_configs || !asks_for_loggers(context, body);
 }
 
 // KIP-511: a client that is newer than we are learns our range from a version 0 answer.
@@ -166,7 +168,7 @@ Task<Response> RequestDispatcher::answer(const Request& request, const kafka::De
                          .memory = memory,
                          .given_up = {}};
   std::optional<Response> passed_on;
-  if (should_be_passed_on(row, context)) {
+  if (should_be_passed_on(row, context, body)) {
     auto forwarded = co_await services_.controller_link.forward(context);
     if (forwarded) {
       passed_on = std::move(*forwarded);

@@ -21,6 +21,7 @@ struct Target {
   // What a key has without being set here, for lists that are appended to; and the check of all values together.
   ConfigValues inherited;
   BrokerConfig broker;
+  bool all_brokers = false;
 };
 
 const ConfigDefinition* find_definition(ConfigScope scope, std::string_view name) {
@@ -31,18 +32,28 @@ const ConfigDefinition* find_definition(ConfigScope scope, std::string_view name
       return find_broker_config(name);
     case ConfigScope::group:
       return find_group_config(name);
+    case ConfigScope::client_metrics:
+      return find_client_metrics_config(name);
   }
   return nullptr;
 }
 
-Status validate(ConfigScope scope, std::string_view name, std::string_view value) {
-  switch (scope) {
+// Like Kafka, which has another error for the patterns of a subscription than for the rest of it.
+Status validate_client_metrics(std::string_view name, std::string_view value) {
+  const Status status = validate_client_metrics_config(name, value);
+  return status.ok() || name == "match" ? status : Status(ErrorCode::invalid_request, status.message());
+}
+
+Status validate(const Target& target, std::string_view name, std::string_view value) {
+  switch (target.scope) {
     case ConfigScope::topic:
       return validate_topic_config(name, value);
     case ConfigScope::broker:
-      return validate_dynamic_config(name, value);
+      return validate_dynamic_config(name, value, target.all_brokers);
     case ConfigScope::group:
       return validate_group_config(name, value);
+    case ConfigScope::client_metrics:
+      return validate_client_metrics(name, value);
   }
   return {};
 }
@@ -72,8 +83,12 @@ Result<Target> find_broker(const MetadataImage& image, const BrokerConfig& confi
       config, name.empty() ? kNone : stored_broker_configs(image, metadata_keys::kAllBrokers), kNone};
   BrokerConfig broker = effective_config(below);
   ConfigValues inherited = broker.values;
-  return Target{metadata_keys::broker_configs(stored_as), configs, ConfigScope::broker, std::move(inherited),
-                std::move(broker)};
+  return Target{metadata_keys::broker_configs(stored_as),
+                configs,
+                ConfigScope::broker,
+                std::move(inherited),
+                std::move(broker),
+                name.empty()};
 }
 
 Result<Target> find_group(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
@@ -87,6 +102,16 @@ Result<Target> find_group(const MetadataImage& image, const BrokerConfig& config
                 ConfigValues(group_config_definitions()), config};
 }
 
+Result<Target> find_client_metrics(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
+  if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the subscription is missing");
+  std::string key = metadata_keys::client_metrics(name);
+  if (key.size() > kMaxKeyBytes) {
+    return failure(ErrorCode::invalid_request, "the name of the subscription is too long: {} bytes", name.size());
+  }
+  return Target{std::move(key), stored_client_metrics(image, name), ConfigScope::client_metrics,
+                ConfigValues(client_metrics_config_definitions()), config};
+}
+
 Result<Target> find_target(const MetadataImage& image, const BrokerConfig& config, const AlterConfigsItem& item) {
   switch (item.resource) {
     case ConfigResource::topic:
@@ -95,6 +120,8 @@ Result<Target> find_target(const MetadataImage& image, const BrokerConfig& confi
       return find_broker(image, config, item.name);
     case ConfigResource::group:
       return find_group(image, config, item.name);
+    case ConfigResource::client_metrics:
+      return find_client_metrics(image, config, item.name);
   }
   return failure(ErrorCode::invalid_request, "no such kind of resource");
 }
@@ -134,7 +161,7 @@ Status apply_change(const ConfigChange& change, Target& target) {
                                   : target.inherited.at(definition->name).text.value_or(std::string());
     NARU_TRY_ASSIGN(value, changed_list(*definition, change, list));
   }
-  NARU_TRY(validate(target.scope, change.name, value));
+  NARU_TRY(validate(target, change.name, value));
   target.configs.insert_or_assign(std::string(definition->name), std::move(value));
   return {};
 }
@@ -150,6 +177,7 @@ Status check_conflicts(const Target& target) {
       return status.ok() ? status : Status(ErrorCode::invalid_request, status.message());
     }
     case ConfigScope::group:
+    case ConfigScope::client_metrics:
       return {};
   }
   return {};

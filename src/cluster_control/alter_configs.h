@@ -1,4 +1,4 @@
-// Changes of the configuration of topics, brokers and groups.
+// Changes of the configuration of topics, brokers, groups and subscriptions to the metrics of clients.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace naru {
 
-enum class ConfigResource : uint8_t { topic, broker, group };
+enum class ConfigResource : uint8_t { topic, broker, group, client_metrics };
 
 // The numbers are those of Kafka's IncrementalAlterConfigs request.
 enum class ConfigOperation : int8_t {
@@ -30,7 +30,7 @@ struct ConfigChange {
 
 struct AlterConfigsItem {
   ConfigResource resource = ConfigResource::topic;
-  std::string name;  // of the topic or group; of a broker its id, or empty for all brokers
+  std::string name;  // of the topic, group or subscription; of a broker its id, or empty for all brokers
   std::vector<ConfigChange> changes;
   bool replace_all = false;  // what is not named goes back to its default
 };

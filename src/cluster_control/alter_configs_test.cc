@@ -9,6 +9,7 @@
 #include "cluster_control/effective_config.h"
 #include "cluster_control/election_rules.h"
 #include "cluster_control/metadata_bench.h"
+#include "configuration/config_description.h"
 
 namespace naru {
 namespace {
@@ -166,7 +167,8 @@ TEST_F(AlterConfigs, WhatIsRefusedAndWhy) {
        "a",
        {set("remote.storage.enable", "true")},
        ErrorCode::invalid_config,
-       "remote.storage.enable must be false, not 'true'"},
+       "remote.storage.enable cannot be set to anything but 'false': There is no remote storage yet, so it cannot be "
+       "switched on."},
       {broker,
        "9",
        {set("log.segment.bytes", "5000")},
@@ -217,6 +219,32 @@ TEST_F(AlterConfigs, WhatIsRefusedAndWhy) {
        {set("consumer.session.timeout.ms", "50000")},
        ErrorCode::invalid_request,
        "the name of the group is too long to have a configuration: 600 bytes"},
+      {broker,
+       "",
+       {set("ssl.client.auth", "none")},
+       ErrorCode::invalid_request,
+       "ssl.client.auth cannot be set for all brokers: set it for each of them"},
+      {client_metrics,
+       "",
+       {set("interval.ms", "5000")},
+       ErrorCode::invalid_request,
+       "the name of the subscription is missing"},
+      {client_metrics,
+       "s",
+       {set("interval.ms", "5")},
+       ErrorCode::invalid_request,
+       "interval.ms must be an integer from 100 to 3600000, not '5'"},
+      {client_metrics,
+       "s",
+       {set("match", "x=y")},
+       ErrorCode::invalid_config,
+       "match cannot be 'x=y': 'x=y' is not WORD=EXPRESSION with one of the words client_instance_id, client_id, "
+       "client_software_name, client_software_version, client_source_address, client_source_port"},
+      {client_metrics,
+       "s",
+       {set("retention.ms", "5")},
+       ErrorCode::invalid_request,
+       "unknown client metrics configuration key 'retention.ms'"},
   };
   const auto before = bench_.transactions();
   for (const Refused& row : table) {
@@ -323,6 +351,26 @@ TEST_F(AlterConfigs, GroupsHaveAnyNameAndNeedNotExist) {
   ASSERT_TRUE(alter(group, "A", {unset("share.auto.offset.reset")}).ok());
   EXPECT_EQ(bench_.image().group_configs().size(), 3u);
   EXPECT_FALSE(stored_group_configs(bench_.image(), "%41").empty()) << "not the same as A";
+}
+
+TEST_F(AlterConfigs, SubscriptionsToMetricsAreKeptUntilNothingIsSet) {
+  ASSERT_TRUE(
+      alter(client_metrics, "of all/clients", {set("interval.ms", "5000"), append("match", "client_id=a")}).ok());
+  EXPECT_EQ(stored_client_metrics(bench_.image(), "of all/clients"),
+            (ConfigOverrides{{"interval.ms", "5000"}, {"match", "client_id=a"}}));
+  EXPECT_TRUE(bench_.image().group_configs().empty());
+  ASSERT_TRUE(alter(client_metrics, "of all/clients", {unset("interval.ms"), unset("match")}).ok());
+  EXPECT_TRUE(bench_.image().client_metrics().empty());
+}
+
+// What DescribeConfigs shows can be written back by AlterConfigs.
+TEST_F(AlterConfigs, EverythingThatIsShownOfATopicCanBeWrittenBack) {
+  std::vector<ConfigChange> all;
+  for (DescribedConfig& config : describe_topic(config_layers(config_, bench_.image()), topic_a().configs, 1)) {
+    ASSERT_TRUE(config.value) << config.name;
+    all.push_back(set(std::string(config.name), *config.value));
+  }
+  EXPECT_TRUE(run({topic, "a", std::move(all), true}).ok());
 }
 
 TEST_F(AlterConfigs, MinInsyncReplicasFollowsTheReplicationFactor) {

@@ -24,6 +24,10 @@ const ConfigOverrides& stored_group_configs(const MetadataImage& image, std::str
   return find_or_empty(image.group_configs(), group);
 }
 
+const ConfigOverrides& stored_client_metrics(const MetadataImage& image, std::string_view subscription) {
+  return find_or_empty(image.client_metrics(), subscription);
+}
+
 BrokerConfigLayers config_layers(const BrokerConfig& config, const MetadataImage& image) {
   return {.started_with = config,
           .all_brokers = stored_broker_configs(image, metadata_keys::kAllBrokers),

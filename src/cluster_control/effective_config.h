@@ -10,6 +10,7 @@ namespace naru {
 // What is stored for one broker, or under metadata_keys::kAllBrokers; empty when nothing is.
 const ConfigOverrides& stored_broker_configs(const MetadataImage& image, std::string_view name);
 const ConfigOverrides& stored_group_configs(const MetadataImage& image, std::string_view group);
+const ConfigOverrides& stored_client_metrics(const MetadataImage& image, std::string_view subscription);
 
 // Of the broker that was started with `config`. Both arguments outlive the result.
 BrokerConfigLayers config_layers(const BrokerConfig& config, const MetadataImage& image);

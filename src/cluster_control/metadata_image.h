@@ -173,6 +173,8 @@ class MetadataImage {
 
   // By the name of the group.
   const std::map<std::string, ConfigOverrides, std::less<>>& group_configs() const { return group_configs_; }
+  // By the name of the subscription.
+  const std::map<std::string, ConfigOverrides, std::less<>>& client_metrics() const { return client_metrics_; }
 
   // By bucket number; every bucket that was ever used, empty ones included.
   std::span<const PartitionBucketPtr> buckets() const { return buckets_; }
@@ -193,6 +195,7 @@ class MetadataImage {
   std::map<Uuid, DeletedTopic> deleted_topics_;
   std::map<std::string, ConfigOverrides, std::less<>> broker_configs_;
   std::map<std::string, ConfigOverrides, std::less<>> group_configs_;
+  std::map<std::string, ConfigOverrides, std::less<>> client_metrics_;
   std::vector<PartitionBucketPtr> buckets_;
   int64_t controller_epoch_version_ = 0;
   int64_t generation_version_ = 0;

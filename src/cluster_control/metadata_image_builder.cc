@@ -101,6 +101,10 @@ Status MetadataImageBuilder::decode(std::string_view key, BytesView value, KeyVe
     const auto group = unescape_name(*escaped);
     if (!group) return error(ErrorCode::corrupt_data, "not the name of a group");
     NARU_TRY_ASSIGN(next_->group_configs_[*group], decode_configs(value));
+  } else if (const auto escaped_subscription = name_under(kClientMetrics, key)) {
+    const auto subscription = unescape_name(*escaped_subscription);
+    if (!subscription) return error(ErrorCode::corrupt_data, "not the name of a subscription");
+    NARU_TRY_ASSIGN(next_->client_metrics_[*subscription], decode_configs(value));
   }
   return {};
 }
@@ -117,6 +121,8 @@ Status MetadataImageBuilder::remove(std::string_view key) {
     }
   } else if (const auto escaped = name_under(kGroupConfigs, key)) {
     if (const auto group = unescape_name(*escaped)) next_->group_configs_.erase(*group);
+  } else if (const auto escaped_subscription = name_under(kClientMetrics, key)) {
+    if (const auto name_of_it = unescape_name(*escaped_subscription)) next_->client_metrics_.erase(*name_of_it);
   } else if (const auto broker_id = name_under(kBrokers, key)) {
     const auto number = parse_number(*broker_id);
     if (!number) return not_a_number(*broker_id);

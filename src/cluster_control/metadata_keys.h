@@ -22,6 +22,7 @@ inline constexpr std::string_view kTopics = "topics/";
 inline constexpr std::string_view kTopicConfigs = "topic_configs/";
 inline constexpr std::string_view kBrokerConfigs = "broker_configs/";
 inline constexpr std::string_view kGroupConfigs = "group_configs/";
+inline constexpr std::string_view kClientMetrics = "client_metrics/";
 inline constexpr std::string_view kPartitionStates = "partition_states/";
 inline constexpr std::string_view kBrokers = "brokers/";
 inline constexpr std::string_view kKnownBrokers = "known_brokers/";
@@ -45,6 +46,10 @@ inline std::string broker_configs(std::string_view broker) {
 // Groups have any name; the key has it escaped.
 inline std::string group_configs(std::string_view group) {
   return join(kGroupConfigs, escape_name(group));
+}
+// So have subscriptions to the metrics of clients.
+inline std::string client_metrics(std::string_view subscription) {
+  return join(kClientMetrics, escape_name(subscription));
 }
 inline std::string partition_states(int32_t bucket) {
   return join(kPartitionStates, std::to_string(bucket));

@@ -46,9 +46,11 @@ void apply(ConfigValues& values, const ConfigAssignment& assignment, Problems& p
                                    : fmt::format("; did you mean {}?", nearest));
     return;
   }
-  if (const Status status = validate_value(*definition, assignment.value); !status.ok()) {
-    problems.add("{}: {}", assignment.origin, status.message());
-    return;
+  for (const auto check : {validate_value, check_not_refused}) {
+    if (const Status status = check(*definition, assignment.value); !status.ok()) {
+      problems.add("{}: {}", assignment.origin, status.message());
+      return;
+    }
   }
   values.set(definition->name, assignment.value, ConfigSource::static_broker, assignment.origin);
 }
@@ -119,6 +121,22 @@ LogLevel parse_log_level(const std::string& text) {
   return LogLevel::info;
 }
 
+std::string_view inside(std::string_view folder) {
+  return folder.starts_with("./") ? folder.substr(2) : folder;
+}
+
+// So that what is shown and logged can be found from anywhere.
+void make_folders_absolute(ConfigValues& values, const std::string& working_folder) {
+  if (working_folder.empty()) return;
+  std::vector<std::string> folders;
+  const ConfigValue given = values.at("log.dirs");
+  for (const std::string_view folder : parse_config_list(*given.text)) {
+    folders.push_back(folder.starts_with('/') ? std::string(folder)
+                                              : fmt::format("{}/{}", working_folder, inside(folder)));
+  }
+  values.set("log.dirs", fmt::format("{}", fmt::join(folders, ",")), given.source, given.origin);
+}
+
 void fill_identity_and_topics(BrokerConfig& config) {
   const ConfigValues& values = config.values;
   config.node_id = BrokerId(values.int32("node.id"));
@@ -143,7 +161,6 @@ void fill_identity_and_topics(BrokerConfig& config) {
 void fill_limits(BrokerConfig& config) {
   const ConfigValues& values = config.values;
   config.num_network_threads = values.optional_int32("num.network.threads");
-  config.num_io_threads = values.int32("num.io.threads");
   config.socket_request_max_bytes = values.int32("socket.request.max.bytes");
   config.max_fetch_sessions = values.int32("max.incremental.fetch.session.cache.slots");
   config.connections_max_idle = Milliseconds(values.integer("connections.max.idle.ms"));
@@ -158,15 +175,12 @@ void fill_limits(BrokerConfig& config) {
   config.max_producers_per_partition = values.int32("naru.max.producers.per.partition");
   config.log_retention_check_interval = Milliseconds(values.integer("log.retention.check.interval.ms"));
   config.log_cleaner_enable = values.boolean("log.cleaner.enable");
-  config.log_cleaner_threads = values.int32("log.cleaner.threads");
   config.replication = {.lag_time_max = Milliseconds(values.integer("replica.lag.time.max.ms")),
                         .fetch_max_bytes = values.int32("replica.fetch.max.bytes"),
                         .fetch_response_max_bytes = values.int32("replica.fetch.response.max.bytes"),
                         .fetch_min_bytes = values.int32("replica.fetch.min.bytes"),
                         .fetch_wait_max = Milliseconds(values.int32("replica.fetch.wait.max.ms")),
                         .fetch_backoff = Milliseconds(values.int32("replica.fetch.backoff.ms"))};
-  config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
-  config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.watchdog_stall = Milliseconds(values.integer("naru.watchdog.stall.ms"));
 }
 
@@ -193,11 +207,24 @@ void fill_groups(GroupsConfig& groups, const ConfigValues& values) {
 void fill_transactions(TransactionsConfig& transactions, const ConfigValues& values) {
   transactions.topic_partitions = values.int32("transaction.state.log.num.partitions");
   transactions.topic_replication_factor = values.optional_int32("transaction.state.log.replication.factor");
+  transactions.topic_min_insync_replicas = values.optional_int32("transaction.state.log.min.isr");
   transactions.topic_segment_bytes = values.int32("transaction.state.log.segment.bytes");
   transactions.max_timeout = Milliseconds(values.int32("transaction.max.timeout.ms"));
   transactions.id_expiration = Milliseconds(values.int32("transactional.id.expiration.ms"));
   transactions.expiry_interval =
       Milliseconds(values.int32("transaction.remove.expired.transaction.cleanup.interval.ms"));
+}
+
+void choose_inter_broker_listener(BrokerConfig& config, Problems& problems) {
+  if (config.listeners.empty()) return;  // which is a problem already
+  constexpr std::string_view kKey = "inter.broker.listener.name";
+  const auto& wanted = config.values.at(kKey);
+  config.inter_broker_listener = wanted.text.value_or(config.listeners.front().name);
+  if (std::ranges::find(config.listeners, config.inter_broker_listener, &ListenerConfig::name) ==
+      config.listeners.end()) {
+    problems.add("{} ({}) is {}, which is not the name of a listener", kKey, wanted.origin,
+                 config.inter_broker_listener);
+  }
 }
 
 void fill_listeners(BrokerConfig& config, Problems& problems) {
@@ -210,6 +237,7 @@ void fill_listeners(BrokerConfig& config, Problems& problems) {
   } else {
     problems.add("listeners ({}): {}", values.at("listeners").origin, listeners.error().message());
   }
+  choose_inter_broker_listener(config, problems);
   if (const std::string& admin = values.string("naru.admin.listener"); !admin.empty()) {
     if (auto endpoint = parse_endpoint(admin)) config.admin_listener = std::move(*endpoint);
   }
@@ -253,8 +281,20 @@ void read_dynamic_values(BrokerConfig& config) {
     config.max_connections_per_ip_overrides.emplace(
         address, static_cast<size_t>(parse_config_integer(pair.substr(colon + 1)).value_or(0)));
   }
+  config.num_io_threads = values.int32("num.io.threads");
+  config.log_cleaner_threads = values.int32("log.cleaner.threads");
+  config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
+  config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
+}
+
+std::string listeners_text(const std::vector<ListenerConfig>& listeners) {
+  std::vector<std::string> all;
+  for (const ListenerConfig& listener : listeners) {
+    all.push_back(fmt::format("{}://{}", listener.name, listener.bind.to_string()));
+  }
+  return fmt::format("{}", fmt::join(all, ","));
 }
 
 std::string environment_name(std::string_view key) {
@@ -271,6 +311,7 @@ Result<BrokerConfig> load_broker_config(const BrokerConfigInputs& inputs) {
   apply_file(config.values, inputs, problems);
   apply_environment(config.values, inputs, problems);
   for (const ConfigAssignment& flag : inputs.flags) apply(config.values, flag, problems);
+  if (problems.empty()) make_folders_absolute(config.values, inputs.working_folder);
   return finish(std::move(config), std::move(problems));
 }
 
@@ -283,9 +324,11 @@ Result<BrokerConfig> make_broker_config(const ConfigOverrides& values) {
 std::vector<std::string> ineffective_keys(const BrokerConfig& config) {
   std::vector<std::string> sentences;
   for (const ConfigDefinition& definition : broker_config_definitions()) {
-    if (definition.effect != ConfigEffect::stored_only || !config.values.is_set(definition.name)) continue;
-    sentences.push_back(fmt::format("{} ({}) is accepted but changes nothing in this version", definition.name,
-                                    config.values.at(definition.name).origin));
+    const bool changes_nothing =
+        definition.effect == ConfigEffect::stored_only || definition.effect == ConfigEffect::refused;
+    if (!changes_nothing || !config.values.is_set(definition.name)) continue;
+    sentences.push_back(fmt::format("{} ({}) has no effect: {}", definition.name,
+                                    config.values.at(definition.name).origin, definition.help));
   }
   return sentences;
 }

@@ -43,7 +43,8 @@ struct GroupsConfig {
 
 struct TransactionsConfig {
   int32_t topic_partitions = 0;
-  std::optional<int32_t> topic_replication_factor;  // none: min(3, brokers)
+  std::optional<int32_t> topic_replication_factor;   // none: min(3, brokers)
+  std::optional<int32_t> topic_min_insync_replicas;  // none: by the replication factor
   int32_t topic_segment_bytes = 0;
   Milliseconds max_timeout{};
   Milliseconds id_expiration{};
@@ -71,6 +72,7 @@ struct BrokerConfig {
   Milliseconds shutdown_timeout{};
 
   std::vector<ListenerConfig> listeners;  // at least one
+  std::string inter_broker_listener;      // one of them
   std::optional<Endpoint> admin_listener;
 
   int32_t num_partitions = 0;
@@ -130,6 +132,7 @@ struct BrokerConfigInputs {
   // All of the process's variables: those that do not start with NARU_ are skipped.
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<ConfigAssignment> flags;  // the last one of a key wins
+  std::string working_folder;           // absolute: what data folders without a leading / are in; empty: they stay so
 };
 
 // ErrorCode::invalid_argument whose message names every wrong value, where it came from, and what would be right.
@@ -138,10 +141,13 @@ Result<BrokerConfig> load_broker_config(const BrokerConfigInputs& inputs);
 // The defaults with some keys replaced: for tests and tools.
 Result<BrokerConfig> make_broker_config(const ConfigOverrides& values);
 
+// "NAME://HOST:PORT,...", as the broker listens.
+std::string listeners_text(const std::vector<ListenerConfig>& listeners);
+
 // Reads the typed form of the keys that may change while the broker runs from `values` again.
 void read_dynamic_values(BrokerConfig& config);
 
-// Sentences about keys that were set and change nothing in this version; the broker logs them when it starts.
+// Sentences about keys that were set and change nothing, with the reason; the broker logs them when it starts.
 std::vector<std::string> ineffective_keys(const BrokerConfig& config);
 
 // "NARU_NODE_ID" for node.id; our own prefix is not doubled: "NARU_LOG_LEVEL" for naru.log.level.

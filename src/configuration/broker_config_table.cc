@@ -1,16 +1,20 @@
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "configuration/config_definition.h"
+#include "configuration/kafka_config_table.h"
 #include "configuration/topic_config_table.h"
 #include "configuration/value_checks.h"
 
 namespace naru {
 namespace {
 
+using detail::kKafkaConfigs;
 using detail::kTopicConfigs;
 using enum ConfigType;
 using enum ConfigEffect;
+using enum ConfigMode;
 
 constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 2> kConsumerAssignors{"uniform", "range"};
@@ -51,7 +55,8 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .help = "Where the metadata of the cluster is kept: embedded (in the data folder, for a single broker), "
              "zookeeper://HOST:PORT,.../ROOT or etcd://HOST:PORT,.../ROOT. The same for all brokers of a cluster; each "
              "cluster needs a root of its own (/naru if none is given).",
-     .check = detail::check_coordination},
+     .check = detail::check_coordination,
+     .is_kafkas = false},
     {.name = "naru.coordination.session.timeout.ms",
      .type = int32,
      .default_text = "6000",
@@ -59,14 +64,16 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
          "A broker that the coordination service has not heard of for this long is gone: others take over its "
          "partitions. ZooKeeper allows 2 to 20 times its tickTime and takes the nearest; etcd counts whole seconds.",
      .minimum = 1000,
-     .maximum = 300000},
+     .maximum = 300000,
+     .is_kafkas = false},
     {.name = "naru.coordination.start.timeout.ms",
      .type = int32,
      .default_text = "60000",
      .help = "How long a broker that starts waits for a coordination service that it cannot reach, before it gives up. "
              "There is one attempt of a second in any case.",
      .minimum = 0,
-     .maximum = 86'400'000},
+     .maximum = 86'400'000,
+     .is_kafkas = false},
     {.name = "naru.shutdown.timeout.ms",
      .type = int32,
      .default_text = "120000",
@@ -75,7 +82,8 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
          "less than a minute; closing many logs on a slow disk takes longer. When the time is over the process ends "
          "without the mark of a clean shutdown, and the next start recovers the logs.",
      .minimum = 1000,
-     .maximum = 86'400'000},
+     .maximum = 86'400'000,
+     .is_kafkas = false},
 
     {.name = "listeners",
      .type = list,
@@ -90,14 +98,19 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .help = "Addresses that clients are told, per listener name. Not set: each client is told the address that it "
              "connected to."},
     {.name = "listener.security.protocol.map",
-     .type = list,
+     .type = string,
      .default_text = "PLAINTEXT:PLAINTEXT",
      .help = "NAME:PROTOCOL for each listener name. PLAINTEXT is the only protocol so far."},
+    {.name = "inter.broker.listener.name",
+     .type = string,
+     .default_text = std::nullopt,
+     .help = "Name of the listener at which other brokers reach this one. Not set: the first one of listeners."},
     {.name = "naru.admin.listener",
      .type = string,
      .default_text = "127.0.0.1:9192",
      .help = "HOST:PORT of the HTTP server with /metrics and /healthz. Empty: none. Port 0: any free port.",
-     .check = detail::check_admin_listener},
+     .check = detail::check_admin_listener,
+     .is_kafkas = false},
 
     {.name = "num.partitions",
      .type = int32,
@@ -168,13 +181,16 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = std::nullopt,
      .help = "Event loops. Not set: one per core.",
      .minimum = 1,
-     .maximum = 256},
+     .maximum = 256,
+     .mode = cluster_wide},
     {.name = "num.io.threads",
      .type = int32,
      .default_text = "8",
+     .effect = at_once,
      .help = "Most worker threads for what may block: syncs, cold reads, recovery.",
      .minimum = 1,
-     .maximum = 256},
+     .maximum = 256,
+     .mode = cluster_wide},
 
     {.name = "socket.request.max.bytes",
      .type = int32,
@@ -186,20 +202,23 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "2147483647",
      .effect = at_once,
      .help = "Most connections of all clients.",
-     .minimum = 1},
+     .minimum = 1,
+     .mode = cluster_wide},
     {.name = "max.connections.per.ip",
      .type = int32,
      .default_text = "2147483647",
      .effect = at_once,
      .help = "Most connections from one address.",
-     .minimum = 1},
+     .minimum = 1,
+     .mode = cluster_wide},
     {.name = "max.connections.per.ip.overrides",
-     .type = list,
+     .type = string,
      .default_text = "",
      .effect = at_once,
      .help = "ADDRESS:NUMBER for each address with a limit of its own in place of max.connections.per.ip. Addresses, "
              "not names; IPv6 in brackets.",
-     .check = detail::check_connection_overrides},
+     .check = detail::check_connection_overrides,
+     .mode = cluster_wide},
     {.name = "max.incremental.fetch.session.cache.slots",
      .type = int32,
      .default_text = "1000",
@@ -216,7 +235,8 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "100",
      .help = "Requests of one connection that may wait for their answers before reading from it pauses.",
      .minimum = 1,
-     .maximum = 10000},
+     .maximum = 10000,
+     .is_kafkas = false},
     {.name = "fetch.max.bytes",
      .type = int32,
      .default_text = "57671680",
@@ -228,13 +248,15 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .help = "Memory for requests and what they decode to, parked fetches, decompression, producer state, sessions, "
              "unread answers, members of groups and transactions together. When it is used up, reading from clients "
              "pauses.",
-     .minimum = 1 << 20},
+     .minimum = 1 << 20,
+     .is_kafkas = false},
     {.name = "naru.max.decompressed.bytes",
      .type = int64,
      .default_text = "67108864",
      .help = "Largest size to which one compressed batch may expand while it is checked.",
      .minimum = 1 << 16,
-     .maximum = kMaxInt32},
+     .maximum = kMaxInt32,
+     .is_kafkas = false},
     {.name = "producer.id.expiration.ms",
      .type = int32,
      .default_text = "86400000",
@@ -247,14 +269,16 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .help = "Most idempotent producers that one partition remembers. When there are more, the one that was idle for "
              "longest is forgotten: it can go on, but a batch that it repeats is not recognised.",
      .minimum = 1,
-     .maximum = 100000},
+     .maximum = 100000,
+     .is_kafkas = false},
 
     {.name = "naru.journal.enable",
      .type = boolean,
      .default_text = "true",
      .help =
          "Whether each data folder has a commit journal, which makes small batches of all its partitions durable by "
-         "one sync. Without it every partition's files are synced."},
+         "one sync. Without it every partition's files are synced.",
+     .is_kafkas = false},
     {.name = "naru.journal.bytes",
      .type = int64,
      .default_text = "134217728",
@@ -262,13 +286,15 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
          "Size of the commit journal of a data folder. Its file is made at this size when it is first used. A larger "
          "one makes the background syncs that free it rarer.",
      .minimum = 1 << 16,
-     .maximum = int64_t{1} << 40},
+     .maximum = int64_t{1} << 40,
+     .is_kafkas = false},
     {.name = "naru.journal.batch.max.bytes",
      .type = int64,
      .default_text = "65536",
      .help = "Batches up to this size go through the commit journal; for larger ones the partition's files are synced.",
      .minimum = 0,
-     .maximum = kMaxInt32},
+     .maximum = kMaxInt32,
+     .is_kafkas = false},
     {.name = "log.retention.check.interval.ms",
      .type = int64,
      .default_text = "300000",
@@ -284,22 +310,28 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "log.cleaner.threads",
      .type = int32,
      .default_text = "1",
+     .effect = at_once,
      .help = "Logs that are compacted at the same time, each on one worker thread.",
      .minimum = 1,
-     .maximum = 64},
+     .maximum = 64,
+     .mode = cluster_wide},
     {.name = "log.cleaner.backoff.ms",
      .type = int64,
      .default_text = "15000",
+     .effect = at_once,
      .help = "Time until the next look when no log needs compaction.",
      .minimum = 1,
-     .maximum = kMaxInt32},
+     .maximum = kMaxInt32,
+     .mode = cluster_wide},
     {.name = "log.cleaner.dedupe.buffer.size",
      .type = int64,
      .default_text = "33554432",
+     .effect = at_once,
      .help = "Memory in which one compaction remembers the newest offset of each key, 32 bytes per key; taken only "
              "while it runs and only as needed. A log with more new keys is compacted in several rounds.",
      .minimum = 1 << 10,
-     .maximum = int64_t{1} << 40},
+     .maximum = int64_t{1} << 40,
+     .mode = cluster_wide},
 
     {.name = "offsets.topic.num.partitions",
      .type = int32,
@@ -308,7 +340,7 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .minimum = 1,
      .maximum = 10000},
     {.name = "offsets.topic.replication.factor",
-     .type = int32,
+     .type = int16,
      .default_text = std::nullopt,
      .help =
          "Replicas of __consumer_offsets, when it is made. Not set: 3, or the number of brokers if that is smaller.",
@@ -392,12 +424,18 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .minimum = 1,
      .maximum = 10000},
     {.name = "transaction.state.log.replication.factor",
-     .type = int32,
+     .type = int16,
      .default_text = std::nullopt,
      .help =
          "Replicas of __transaction_state, when it is made. Not set: 3, or the number of brokers if that is smaller.",
      .minimum = 1,
      .maximum = 32767},
+    {.name = "transaction.state.log.min.isr",
+     .type = int32,
+     .default_text = std::nullopt,
+     .help = "min.insync.replicas of __transaction_state, when it is made. Not set: 2 where it has 3 replicas or more, "
+             "else 1.",
+     .minimum = 1},
     {.name = "transaction.state.log.segment.bytes",
      .type = int32,
      .default_text = "104857600",
@@ -425,21 +463,28 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "info",
      .effect = at_once,
      .help = "How much is written to stderr.",
-     .allowed = kLogLevels},
+     .allowed = kLogLevels,
+     .mode = cluster_wide,
+     .is_kafkas = false},
     {.name = "naru.slow.request.ms",
      .type = int64,
      .default_text = "1000",
      .effect = at_once,
      .help = "Requests that take longer, waiting on purpose excluded, are logged with the time of each stage. 0: none.",
      .minimum = 0,
-     .maximum = kMaxInt32},
+     .maximum = kMaxInt32,
+     .mode = cluster_wide,
+     .is_kafkas = false},
     {.name = "naru.watchdog.stall.ms",
      .type = int64,
      .default_text = "500",
      .help = "An event loop that does not come back for this long is reported. 0: no watchdog.",
      .minimum = 0,
-     .maximum = kMaxInt32},
+     .maximum = kMaxInt32,
+     .is_kafkas = false},
 });
+
+constexpr std::string_view kFlushScheduler = "log.flush.scheduler.interval.ms";
 
 constexpr size_t kDerivedCount = [] {
   size_t count = 0;
@@ -447,7 +492,8 @@ constexpr size_t kDerivedCount = [] {
   return count;
 }();
 
-// The broker key that gives a topic key its default: everything but name, default and unit is the topic key's.
+// The broker key that gives a topic key its default: everything but name, default and unit is the topic key's. Those of
+// other units can be changed at a restart only, as in Kafka.
 constexpr ConfigDefinition derive(const ConfigDefinition& topic, size_t synonym) {
   ConfigDefinition row = topic;
   const ConfigSynonym& from = topic.synonyms.rows[synonym];
@@ -456,29 +502,42 @@ constexpr ConfigDefinition derive(const ConfigDefinition& topic, size_t synonym)
   // Of several units only the coarsest has a default; the others stay unset so that they do not win over it.
   row.default_text = topic.synonyms.count == 1 ? topic.default_text : from.default_text;
   row.synonyms = {};
+  row.mode = cluster_wide;
   if (from.multiplier != 1) {
     row.type = int32;
     row.maximum = kMaxInt32;
+    row.mode = read_only;
   }
+  if (row.name == kFlushScheduler) row.mode = read_only;
   return row;
 }
 
 constexpr auto make_broker_table() {
-  std::array<ConfigDefinition, kOwnRows.size() + kDerivedCount> rows;
+  std::array<ConfigDefinition, kOwnRows.size() + kDerivedCount + kKafkaConfigs.size()> rows;
   auto* next = std::ranges::copy(kOwnRows, rows.data()).out;
   for (const ConfigDefinition& topic : kTopicConfigs) {
     for (size_t synonym = 0; synonym < topic.synonyms.count; ++synonym) *next++ = derive(topic, synonym);
   }
+  std::ranges::copy(kKafkaConfigs, next);
   return rows;
 }
 
 constexpr auto kBrokerConfigs = make_broker_table();
 
-const ConfigDefinition* find(std::span<const ConfigDefinition> rows, std::string_view name) {
-  const auto found = std::ranges::find_if(rows, [name](const ConfigDefinition& row) {
-    return row.name == name || (!row.alias.empty() && row.alias == name);
-  });
-  return found == rows.end() ? nullptr : &*found;
+using ByName = std::unordered_map<std::string_view, const ConfigDefinition*>;
+
+ByName by_name(std::span<const ConfigDefinition> rows) {
+  ByName all;
+  for (const ConfigDefinition& row : rows) {
+    all.emplace(row.name, &row);
+    if (!row.alias.empty()) all.emplace(row.alias, &row);
+  }
+  return all;
+}
+
+const ConfigDefinition* find(const ByName& all, std::string_view name) {
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -490,10 +549,12 @@ std::span<const ConfigDefinition> topic_config_definitions() {
   return kTopicConfigs;
 }
 const ConfigDefinition* find_broker_config(std::string_view name) {
-  return find(kBrokerConfigs, name);
+  static const ByName all = by_name(kBrokerConfigs);
+  return find(all, name);
 }
 const ConfigDefinition* find_topic_config(std::string_view name) {
-  return find(kTopicConfigs, name);
+  static const ByName all = by_name(kTopicConfigs);
+  return find(all, name);
 }
 
 }  // namespace naru

@@ -133,10 +133,72 @@ TEST(BrokerConfig, OneDataFolderOnly) {
 }
 
 TEST(BrokerConfig, SaysWhichKeysChangeNothing) {
-  const auto config = make_broker_config({{"log.segment.delete.delay.ms", "1"}, {"num.partitions", "1"}});
+  const auto config =
+      make_broker_config({{"background.threads", "20"}, {"ssl.client.auth", "none"}, {"num.partitions", "1"}});
   ASSERT_TRUE(config);
-  EXPECT_EQ(ineffective_keys(*config), std::vector<std::string>{"log.segment.delete.delay.ms (given value) is accepted "
-                                                                "but changes nothing in this version"});
+  EXPECT_EQ(
+      ineffective_keys(*config),
+      (std::vector<std::string>{
+          "ssl.client.auth (given value) has no effect: There is no TLS yet: listeners are PLAINTEXT only, and this "
+          "would pretend that they are protected.",
+          "background.threads (given value) has no effect: Work is divided among num.network.threads event loops "
+          "and num.io.threads workers; there are no threads of this kind."}));
+}
+
+std::string refusal_to_start(const ConfigOverrides& values) {
+  const auto config = make_broker_config(values);
+  return config ? "it starts" : config.error().message();
+}
+
+TEST(BrokerConfig, DoesNotStartWithAPromiseThatItCannotKeep) {
+  EXPECT_EQ(refusal_to_start({{"authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}}),
+            "given value: authorizer.class.name cannot be set to anything but '': There is no authorization yet: every "
+            "client may do everything, and this would pretend otherwise.");
+  EXPECT_EQ(refusal_to_start({{"ssl.keystore.password", "secret"}}),
+            "given value: ssl.keystore.password cannot be set: There is no TLS yet: listeners are PLAINTEXT only, and "
+            "this would pretend that they are protected.");
+  for (const auto& [key, value] : ConfigOverrides{{"sasl.enabled.mechanisms", "PLAIN"},
+                                                  {"max.connection.creation.rate", "10"},
+                                                  {"controller.quorum.voters", "1@localhost:9093"},
+                                                  {"remote.log.storage.system.enable", "true"},
+                                                  {"cordoned.log.dirs", "*"},
+                                                  {"security.inter.broker.protocol", "SSL"}}) {
+    EXPECT_NE(refusal_to_start({{key, value}}).find(key + " cannot be set"), std::string::npos) << key;
+  }
+  EXPECT_EQ(refusal_to_start({{"process.roles", "controller"}}),
+            "given value: process.roles cannot be 'controller': there are no controllers that are not brokers");
+  EXPECT_EQ(refusal_to_start({{"process.roles", "broker,controller"},
+                              {"num.recovery.threads.per.data.dir", "1"},
+                              {"socket.send.buffer.bytes", "102400"},
+                              {"transaction.state.log.min.isr", "1"},
+                              {"authorizer.class.name", ""}}),
+            "it starts");
+}
+
+TEST(BrokerConfig, FoldersAreInTheFolderThatTheBrokerWasStartedIn) {
+  const auto folders = [](const std::string& given) {
+    BrokerConfigInputs inputs{.working_folder = "/home/naru"};
+    if (!given.empty()) inputs.flags.push_back({"log.dirs", given, "flag --data"});
+    const auto config = load_broker_config(inputs);
+    EXPECT_TRUE(config);
+    EXPECT_EQ(config->values.at("log.dirs").source,
+              given.empty() ? ConfigSource::default_value : ConfigSource::static_broker);
+    return config->values.string("log.dirs");
+  };
+  EXPECT_EQ(folders(""), "/home/naru/data");
+  EXPECT_EQ(folders("a, ./b,/disk1/c"), "/home/naru/a,/home/naru/b,/disk1/c");
+}
+
+TEST(BrokerConfig, OtherBrokersUseTheListenerThatIsNamed) {
+  const ConfigOverrides two{{"listeners", "CLIENTS://127.0.0.1:1,BROKERS://127.0.0.1:2"},
+                            {"listener.security.protocol.map", "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT"}};
+  EXPECT_EQ(make_broker_config(two)->inter_broker_listener, "CLIENTS");
+  ConfigOverrides named = two;
+  named["inter.broker.listener.name"] = "BROKERS";
+  EXPECT_EQ(make_broker_config(named)->inter_broker_listener, "BROKERS");
+  named["inter.broker.listener.name"] = "OTHERS";
+  EXPECT_EQ(refusal_to_start(named),
+            "inter.broker.listener.name (given value) is OTHERS, which is not the name of a listener");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,15 +33,26 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
+template <class Number>
+std::pair<int64_t, int64_t> limits_of() {
+  return {std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()};
+}
+
+std::pair<int64_t, int64_t> type_limits(ConfigType type) {
+  if (type == ConfigType::int16) return limits_of<int16_t>();
+  return type == ConfigType::int32 ? limits_of<int32_t>() : limits_of<int64_t>();
+}
+
 int64_t lowest(const ConfigDefinition& definition) {
-  const int64_t type_limit =
-      definition.type == ConfigType::int32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
-  return std::max(definition.minimum, type_limit);
+  return std::max(definition.minimum, type_limits(definition.type).first);
 }
 int64_t highest(const ConfigDefinition& definition) {
-  const int64_t type_limit =
-      definition.type == ConfigType::int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
-  return std::min(definition.maximum, type_limit);
+  return std::min(definition.maximum, type_limits(definition.type).second);
+}
+
+// Of numbers that are no integers.
+bool is_bounded(const ConfigDefinition& definition) {
+  return definition.maximum != std::numeric_limits<int64_t>::max();
 }
 
 bool is_allowed(const ConfigDefinition& definition, std::string_view element) {
@@ -54,7 +66,10 @@ bool has_type_and_range(const ConfigDefinition& definition, std::string_view val
       return parsed && is_allowed(definition, *parsed ? "true" : "false");
     }
     case ConfigType::string:
+    case ConfigType::class_name:
+    case ConfigType::password:
       return is_allowed(definition, value);
+    case ConfigType::int16:
     case ConfigType::int32:
     case ConfigType::int64: {
       const auto parsed = parse_config_integer(value);
@@ -62,8 +77,8 @@ bool has_type_and_range(const ConfigDefinition& definition, std::string_view val
     }
     case ConfigType::floating: {
       const auto parsed = parse_config_floating(value);
-      return parsed && *parsed >= static_cast<double>(definition.minimum) &&
-             *parsed <= static_cast<double>(definition.maximum);
+      return parsed && (!is_bounded(definition) || (*parsed >= static_cast<double>(definition.minimum) &&
+                                                    *parsed <= static_cast<double>(definition.maximum)));
     }
     case ConfigType::list: {
       const auto elements = parse_config_list(value);
@@ -86,6 +101,8 @@ std::span<const ConfigDefinition> definitions_of(ConfigScope scope) {
       return topic_config_definitions();
     case ConfigScope::group:
       return group_config_definitions();
+    case ConfigScope::client_metrics:
+      return client_metrics_config_definitions();
   }
   return {};
 }
@@ -98,6 +115,8 @@ std::string_view word_for(ConfigScope scope) {
       return "topic";
     case ConfigScope::group:
       return "group";
+    case ConfigScope::client_metrics:
+      return "client metrics";
   }
   return {};
 }
@@ -153,13 +172,17 @@ std::string describe_values(const ConfigDefinition& definition) {
     case ConfigType::boolean:
       return allowed.empty() ? "true or false" : allowed;
     case ConfigType::string:
+    case ConfigType::class_name:
+    case ConfigType::password:
       return allowed.empty() ? "text" : "one of " + allowed;
     case ConfigType::list:
       return allowed.empty() ? "a list separated by commas" : "a list of " + allowed;
+    case ConfigType::int16:
     case ConfigType::int32:
     case ConfigType::int64:
       return fmt::format("an integer from {} to {}", lowest(definition), highest(definition));
     case ConfigType::floating:
+      if (!is_bounded(definition)) return "a number";
       return fmt::format("a number from {} to {}", definition.minimum, definition.maximum);
   }
   return {};
@@ -186,14 +209,47 @@ Status validate_value(const ConfigDefinition& definition, std::string_view value
   return {};
 }
 
+bool is_without_effect(const ConfigDefinition& definition) {
+  return definition.effect == ConfigEffect::stored_only || definition.effect == ConfigEffect::refused ||
+         (definition.effect == ConfigEffect::at_restart && definition.mode != ConfigMode::read_only);
+}
+
+std::string_view why_without_effect(const ConfigDefinition& definition) {
+  if (definition.effect != ConfigEffect::at_restart) return definition.help;
+  return "It is read from the configuration file when the broker starts.";
+}
+
+Status check_not_refused(const ConfigDefinition& definition, std::string_view value) {
+  if (definition.effect != ConfigEffect::refused || definition.default_text == value) return {};
+  const bool same_truth = definition.type == ConfigType::boolean && definition.default_text &&
+                          parse_config_boolean(value) == parse_config_boolean(*definition.default_text);
+  if (same_truth) return {};
+  return error(ErrorCode::invalid_config, "{} cannot be set{}: {}", definition.name,
+               definition.default_text ? fmt::format(" to anything but '{}'", *definition.default_text) : "",
+               definition.help);
+}
+
+namespace {
+
+Status validate_new(const ConfigDefinition* definition, ConfigScope scope, std::string_view name,
+                    std::string_view value) {
+  if (definition == nullptr) return unknown_config(scope, name);
+  NARU_TRY(validate_value(*definition, value));
+  return check_not_refused(*definition, value);
+}
+
+}  // namespace
+
 Status validate_topic_config(std::string_view name, std::string_view value) {
-  const ConfigDefinition* definition = find_topic_config(name);
-  return definition != nullptr ? validate_value(*definition, value) : unknown_config(ConfigScope::topic, name);
+  return validate_new(find_topic_config(name), ConfigScope::topic, name, value);
 }
 
 Status validate_group_config(std::string_view name, std::string_view value) {
-  const ConfigDefinition* definition = find_group_config(name);
-  return definition != nullptr ? validate_value(*definition, value) : unknown_config(ConfigScope::group, name);
+  return validate_new(find_group_config(name), ConfigScope::group, name, value);
+}
+
+Status validate_client_metrics_config(std::string_view name, std::string_view value) {
+  return validate_new(find_client_metrics_config(name), ConfigScope::client_metrics, name, value);
 }
 
 Status unknown_config(ConfigScope scope, std::string_view name) {

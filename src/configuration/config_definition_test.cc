@@ -28,7 +28,8 @@ void expect_sound(std::span<const ConfigDefinition> definitions) {
     EXPECT_TRUE(definition.help.ends_with('.')) << definition.name;
     if (definition.default_text) {
       EXPECT_TRUE(validate_value(definition, *definition.default_text).ok()) << definition.name;
-    } else if (!is_one_of_several_units(definition)) {
+      EXPECT_TRUE(check_not_refused(definition, *definition.default_text).ok()) << definition.name;
+    } else if (!is_one_of_several_units(definition) && !is_without_effect(definition)) {
       EXPECT_NE(definition.help.find("Not set:"), std::string_view::npos)
           << definition.name << ": the help must say what happens without a value";
     }
@@ -38,6 +39,8 @@ void expect_sound(std::span<const ConfigDefinition> definitions) {
 TEST(ConfigDefinitions, EveryKeyHasAValidDefaultAndHelpAndIsThereOnce) {
   expect_sound(broker_config_definitions());
   expect_sound(topic_config_definitions());
+  expect_sound(group_config_definitions());
+  expect_sound(client_metrics_config_definitions());
 }
 
 TEST(ConfigDefinitions, EverySynonymIsABrokerKeyWithTheSameDefault) {
@@ -91,6 +94,8 @@ TEST(TopicConfigValidation, AcceptsWhatClientsAndToolsSet) {
       {"follower.replication.throttled.replicas", "*"},
       {"leader.replication.throttled.replicas", ""},
       {"remote.storage.enable", "false"},
+      {"remote.storage.enable", "False"},
+      {"message.timestamp.difference.max.ms", "9223372036854775807"},
   };
   for (const auto& [key, value] : accepted) EXPECT_EQ(refusal(key, value), "") << key << "=" << value;
 }
@@ -105,7 +110,10 @@ TEST(TopicConfigValidation, RefusesWithASentence) {
             "cleanup.policy must be a list of delete, compact, not 'compact,shred'");
   EXPECT_EQ(refusal("cleanup.policy", ""), "cleanup.policy must be a list of delete, compact, not ''");
   EXPECT_EQ(refusal("preallocate", "yes"), "preallocate must be true or false, not 'yes'");
-  EXPECT_EQ(refusal("remote.storage.enable", "true"), "remote.storage.enable must be false, not 'true'");
+  EXPECT_EQ(
+      refusal("remote.storage.enable", "true"),
+      "remote.storage.enable cannot be set to anything but 'false': There is no remote storage yet, so it cannot be "
+      "switched on.");
   EXPECT_EQ(refusal("compression.gzip.level", "0"), "compression.gzip.level cannot be '0': 0 is not a level");
   EXPECT_EQ(refusal("min.cleanable.dirty.ratio", "nan"),
             "min.cleanable.dirty.ratio must be a number from 0 to 1, not 'nan'");

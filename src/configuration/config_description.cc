@@ -33,10 +33,72 @@ std::vector<DescribedSynonym> broker_synonyms(const BrokerConfigLayers& broker,
   return synonyms;
 }
 
-std::vector<std::string_view> broker_keys_of(const ConfigDefinition& topic_key) {
+std::vector<std::string_view> broker_keys_of(const ConfigDefinition& follower) {
   std::vector<std::string_view> keys;
-  for (const ConfigSynonym& synonym : topic_key.synonyms.view()) keys.push_back(synonym.broker_key);
+  for (const ConfigSynonym& synonym : follower.synonyms.view()) keys.push_back(synonym.broker_key);
   return keys;
+}
+
+// As replicas are placed: three, if there are as many brokers.
+std::string default_replicas(const BrokerConfig&, const BrokerFacts& facts) {
+  return std::to_string(std::clamp(facts.brokers, 1, 3));
+}
+
+std::string min_insync_replicas_of(std::optional<int32_t> replication_factor, const BrokerFacts& facts) {
+  return std::to_string(
+      TopicConfig().effective_min_insync_replicas(replication_factor.value_or(std::clamp(facts.brokers, 1, 3))));
+}
+
+// What holds where a broker key is not set. Clients count on numbers and addresses that Kafka's brokers always show.
+struct ValueInForce {
+  std::string_view key;
+  std::string (*read)(const BrokerConfig&, const BrokerFacts&);
+};
+
+constexpr ValueInForce kInForce[] = {
+    {"default.replication.factor", default_replicas},
+    {"offsets.topic.replication.factor", default_replicas},
+    {"transaction.state.log.replication.factor", default_replicas},
+    {"min.insync.replicas",
+     [](const BrokerConfig& config, const BrokerFacts& facts) {
+       return min_insync_replicas_of(config.default_replication_factor, facts);
+     }},
+    {"transaction.state.log.min.isr",
+     [](const BrokerConfig& config, const BrokerFacts& facts) {
+       return min_insync_replicas_of(config.transactions.topic_replication_factor, facts);
+     }},
+    {"advertised.listeners", [](const BrokerConfig&, const BrokerFacts& facts) { return facts.advertised_listeners; }},
+    {"num.network.threads", [](const BrokerConfig& config,
+                               const BrokerFacts&) { return std::to_string(config.num_network_threads.value_or(1)); }},
+};
+
+std::optional<std::string> value_in_force(std::string_view key, const BrokerConfig& config, const BrokerFacts& facts) {
+  const auto* const found = std::ranges::find(kInForce, key, &ValueInForce::key);
+  return found == std::end(kInForce) ? std::nullopt : std::optional(found->read(config, facts));
+}
+
+void show_in_force(DescribedConfig& config, std::string value) {
+  config.value = value;
+  config.synonyms.push_back({std::string(config.name), std::move(value), config.source});
+}
+
+// As it is open: with protocol names and ports, whatever was written.
+void show_listeners(DescribedConfig& config, const BrokerFacts& facts) {
+  config.value = facts.listeners;
+  if (!config.synonyms.empty()) config.synonyms.front().value = facts.listeners;
+}
+
+bool is_left_out(const ConfigDefinition& definition, ConfigSource source) {
+  return definition.shown_if_set && source == ConfigSource::default_value;
+}
+
+// Another name of the same key, which Kafka has as a key of its own.
+DescribedConfig under_alias(DescribedConfig config) {
+  config.name = config.definition->alias;
+  for (DescribedSynonym& synonym : config.synonyms) {
+    if (synonym.name == config.definition->name) synonym.name = config.definition->alias;
+  }
+  return config;
 }
 
 }  // namespace
@@ -49,28 +111,36 @@ std::vector<DescribedConfig> describe_topic(const BrokerConfigLayers& broker, co
   std::vector<DescribedConfig> described;
   for (const ConfigDefinition& definition : topic_config_definitions()) {
     const ConfigValue& value = values.at(definition.name);
+    if (is_left_out(definition, value.source)) continue;
     DescribedConfig& config = described.emplace_back();
-    config = {.definition = &definition, .value = value.text, .source = value.source};
-    if (!value.text && definition.name == "min.insync.replicas") {
-      config.value = std::to_string(typed.effective_min_insync_replicas(replication_factor));
-    }
+    config = {.definition = &definition, .name = definition.name, .value = value.text, .source = value.source};
     add_override(topic, definition.name, ConfigSource::topic, config.synonyms);
     std::ranges::move(broker_synonyms(broker, broker_keys_of(definition)), std::back_inserter(config.synonyms));
+    if (!value.text && definition.name == "min.insync.replicas") {
+      show_in_force(config, std::to_string(typed.effective_min_insync_replicas(replication_factor)));
+    }
   }
   return described;
 }
 
-std::vector<DescribedConfig> describe_broker(const BrokerConfigLayers& broker) {
+std::vector<DescribedConfig> describe_broker(const BrokerConfigLayers& broker, const BrokerFacts& facts) {
   const BrokerConfig effective = effective_config(broker);
   std::vector<DescribedConfig> described;
   for (const ConfigDefinition& definition : broker_config_definitions()) {
     const ConfigValue& value = effective.values.at(definition.name);
-    const std::string_view key = definition.name;
-    described.push_back({.definition = &definition,
-                         .value = value.text,
-                         .source = value.source,
-                         .read_only = !is_dynamic(definition),
-                         .synonyms = broker_synonyms(broker, {&key, 1})});
+    if (is_left_out(definition, value.source)) continue;
+    DescribedConfig config{.definition = &definition,
+                           .name = definition.name,
+                           .value = value.text,
+                           .source = value.source,
+                           .read_only = !is_dynamic(definition),
+                           .synonyms = broker_synonyms(broker, {&definition.name, 1})};
+    if (!value.text) {
+      if (auto holds = value_in_force(definition.name, effective, facts)) show_in_force(config, std::move(*holds));
+    }
+    if (definition.name == "listeners") show_listeners(config, facts);
+    if (!definition.alias.empty()) described.push_back(under_alias(config));
+    described.push_back(std::move(config));
   }
   return described;
 }
@@ -81,6 +151,7 @@ std::vector<DescribedConfig> describe_broker_defaults(const ConfigOverrides& all
     const ConfigDefinition* definition = find_broker_config(name);
     if (definition == nullptr) continue;
     described.push_back({.definition = definition,
+                         .name = definition->name,
                          .value = value,
                          .source = ConfigSource::dynamic_default_broker,
                          .synonyms = {{name, value, ConfigSource::dynamic_default_broker}}});
@@ -88,14 +159,31 @@ std::vector<DescribedConfig> describe_broker_defaults(const ConfigOverrides& all
   return described;
 }
 
-std::vector<DescribedConfig> describe_group(const ConfigOverrides& group) {
+std::vector<DescribedConfig> describe_group(const BrokerConfigLayers& broker, const ConfigOverrides& group) {
   std::vector<DescribedConfig> described;
   for (const ConfigDefinition& definition : group_config_definitions()) {
     DescribedConfig& config = described.emplace_back();
     config.definition = &definition;
+    config.name = definition.name;
     add_override(group, definition.name, ConfigSource::group, config.synonyms);
-    config.synonyms.push_back(
-        {std::string(definition.name), std::string(*definition.default_text), ConfigSource::default_value});
+    std::ranges::move(broker_synonyms(broker, broker_keys_of(definition)), std::back_inserter(config.synonyms));
+    if (definition.synonyms.count == 0) {
+      config.synonyms.push_back(
+          {std::string(definition.name), std::string(*definition.default_text), ConfigSource::default_value});
+    }
+    config.value = config.synonyms.front().value;
+    config.source = config.synonyms.front().source;
+  }
+  return described;
+}
+
+std::vector<DescribedConfig> describe_client_metrics(const ConfigOverrides& subscription) {
+  std::vector<DescribedConfig> described;
+  for (const ConfigDefinition& definition : client_metrics_config_definitions()) {
+    DescribedConfig& config = described.emplace_back();
+    config = {.definition = &definition, .name = definition.name, .value = std::string(*definition.default_text)};
+    add_override(subscription, definition.name, ConfigSource::client_metrics, config.synonyms);
+    if (config.synonyms.empty()) continue;
     config.value = config.synonyms.front().value;
     config.source = config.synonyms.front().source;
   }

@@ -1,16 +1,36 @@
 #include "configuration/config_values.h"
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "foundation/assert.h"
 
 namespace naru {
 namespace {
 
+using Places = std::unordered_map<std::string_view, size_t>;
+
+Places places_in(std::span<const ConfigDefinition> definitions) {
+  Places places;
+  for (size_t i = 0; i < definitions.size(); ++i) places.emplace(definitions[i].name, i);
+  return places;
+}
+
+// Values are looked up by name for every topic that is resolved, and brokers have hundreds of keys.
+const Places& places_of(std::span<const ConfigDefinition> definitions) {
+  static const Places of_brokers = places_in(broker_config_definitions());
+  static const Places of_topics = places_in(topic_config_definitions());
+  static const Places of_groups = places_in(group_config_definitions());
+  static const Places of_client_metrics = places_in(client_metrics_config_definitions());
+  if (definitions.data() == broker_config_definitions().data()) return of_brokers;
+  if (definitions.data() == topic_config_definitions().data()) return of_topics;
+  return definitions.data() == group_config_definitions().data() ? of_groups : of_client_metrics;
+}
+
 size_t index_of(std::span<const ConfigDefinition> definitions, std::string_view name) {
-  const auto found = std::ranges::find(definitions, name, &ConfigDefinition::name);
-  NARU_ASSERT(found != definitions.end(), "no configuration key {}", name);
-  return static_cast<size_t>(found - definitions.begin());
+  const Places& places = places_of(definitions);
+  const auto found = places.find(name);
+  NARU_ASSERT(found != places.end(), "no configuration key {}", name);
+  return found->second;
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ enum class ConfigSource : int8_t {
   dynamic_default_broker = 3,  // set for all brokers while they run
   static_broker = 4,           // file, environment or flag of this broker
   default_value = 5,
-  group = 8,  // set for this group
+  broker_logger = 6,   // the level of a component of the log
+  client_metrics = 7,  // set for this subscription
+  group = 8,           // set for this group
 };
 
 struct ConfigValue {

@@ -20,9 +20,9 @@ struct BrokerConfigLayers {
 // Whether a key may be changed while the broker runs.
 bool is_dynamic(const ConfigDefinition& definition);
 
-// invalid_request, as Kafka has it for brokers, for a key that is unknown or only read when the broker starts, and for
-// a value that is not allowed.
-Status validate_dynamic_config(std::string_view name, std::string_view value);
+// invalid_request, as Kafka has it for brokers, for a key that is unknown or refused, that is only read when the broker
+// starts, or that is set for each broker by itself, and for a value that is not allowed.
+Status validate_dynamic_config(std::string_view name, std::string_view value, bool for_all_brokers = false);
 
 // The configuration in effect. Stored values that are not allowed (written by another version) are skipped.
 BrokerConfig effective_config(const BrokerConfigLayers& layers);

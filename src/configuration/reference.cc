@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -25,10 +26,14 @@ A broker needs no configuration. What is set comes from, the weakest first:
 A key that does not exist, or a value that is not allowed, stops the start with a sentence that says where it came from.
 Keys have Kafka's names where they mean what Kafka means; ours start with `naru.`.
 
-Column "effect": **restart**, read when the broker starts; **at once**, obeyed as soon as it is changed; **none yet**, checked,
-stored and shown because clients and tools set it, but without effect in this version. Broker keys whose effect is not "restart" can
-also be set while the broker runs, for one broker or for all (`kafka-configs --entity-type brokers`); that wins over the file, the
-environment and the flags.
+Column "effect": **restart**, read when the broker starts; **at once**, obeyed as soon as it is changed; **none**, checked, stored and
+shown because clients and tools set it, but it changes nothing, for the reason that is given; **refused**, only the default is accepted,
+which is what holds. Broker keys whose effect is "at once" can also be set while the broker runs, for one broker or for all
+(`kafka-configs --entity-type brokers`); that wins over the file, the environment and the flags. So can the other keys that Kafka can
+change at run time, but to no effect. A line in the log names each key that is set without effect, and why.
+
+Where a key is not set, DescribeConfigs shows the value that holds instead. [The last section](#every-key-of-apache-kafka-43) lists every
+key that Apache Kafka 4.3 has.
 
 )";
 
@@ -51,6 +56,27 @@ Set by altering the configuration of a group, which need not exist yet.
 | --- | --- | --- | --- | --- |
 )";
 
+constexpr std::string_view kKafkaIntroduction = R"(
+## Every key of Apache Kafka 4.3
+
+What becomes of each key that Apache Kafka 4.3 lists for brokers, topics, groups and client metrics. A test compares this list with
+Kafka's own ([kafka_config_keys.tsv](../src/configuration/kafka_config_keys.tsv)). Keys beginning with `listener.name.` are refused: there
+are no settings for one listener. "Change" says where Kafka allows a change while the broker runs: for one broker (per-broker), also for
+all (cluster-wide), or not at all (read-only); Naru does the same, but for the keys under "differences" below.
+
+| key | of | change | here |
+| --- | --- | --- | --- |
+)";
+
+constexpr std::string_view kDifferences = R"(
+Differences:
+
+- `listeners`, `listener.security.protocol.map` and `producer.id.expiration.ms` are read-only: they are read when the broker starts, and
+  accepting a change would pretend that clients can connect elsewhere, or that duplicates are recognised for longer.
+- `num.network.threads` can be changed at run time, to no effect until it is in the file and the broker is started again.
+- Keys of plugins, which Kafka passes on unseen, are unknown here and refused.
+)";
+
 std::string code_or(const std::optional<std::string_view>& text, std::string_view absent) {
   if (!text) return std::string(absent);
   return text->empty() ? "empty" : fmt::format("`{}`", *text);
@@ -63,9 +89,60 @@ std::string_view effect_word(ConfigEffect effect) {
     case ConfigEffect::at_restart:
       return "restart";
     case ConfigEffect::stored_only:
-      return "none yet";
+      return "none";
+    case ConfigEffect::refused:
+      return "refused";
   }
   return {};
+}
+
+std::string verdict_on(const ConfigDefinition& definition) {
+  switch (definition.effect) {
+    case ConfigEffect::at_once:
+      return "works, at once";
+    case ConfigEffect::at_restart:
+      return "works, at a restart";
+    case ConfigEffect::stored_only:
+      return fmt::format("accepted without effect: {}", definition.help);
+    case ConfigEffect::refused:
+      return fmt::format(
+          "refused{}: {}",
+          definition.default_text ? fmt::format(" but for {}", code_or(definition.default_text, "")) : "",
+          definition.help);
+  }
+  return {};
+}
+
+std::string_view mode_word(const ConfigDefinition& definition) {
+  if (definition.scope != ConfigScope::broker) return "";
+  switch (definition.mode) {
+    case ConfigMode::read_only:
+      return "read-only";
+    case ConfigMode::per_broker:
+      return "per-broker";
+    case ConfigMode::cluster_wide:
+      return "cluster-wide";
+  }
+  return {};
+}
+
+// Kafka has a key for each of the two names.
+void render_kafka_rows(std::string& page, std::span<const ConfigDefinition> definitions, std::string_view of) {
+  std::map<std::string_view, const ConfigDefinition*> rows;
+  for (const ConfigDefinition& definition : definitions) {
+    if (!definition.is_kafkas) continue;
+    rows.emplace(definition.name, &definition);
+    if (!definition.alias.empty()) rows.emplace(definition.alias, &definition);
+  }
+  for (const auto& [name, definition] : rows) {
+    fmt::format_to(std::back_inserter(page), "| `{}` | {} | {} | {} |\n", name, of, mode_word(*definition),
+                   verdict_on(*definition));
+  }
+}
+
+// Those of which there is more to say than that they change nothing.
+bool has_meaning(const ConfigDefinition& definition) {
+  return definition.effect == ConfigEffect::at_once || definition.effect == ConfigEffect::at_restart;
 }
 
 bool gives_topic_default(const ConfigDefinition& definition) {
@@ -102,7 +179,7 @@ std::string render_reference() {
   std::string page(kIntroduction);
   page += "## Broker keys\n\n| key | values | default | effect | meaning |\n| --- | --- | --- | --- | --- |\n";
   for (const ConfigDefinition& definition : broker_config_definitions()) {
-    if (!gives_topic_default(definition)) render_broker_row(page, definition);
+    if (has_meaning(definition) && !gives_topic_default(definition)) render_broker_row(page, definition);
   }
   page += "\n### Broker keys that are defaults for topics\n\n";
   page += "| key | values | default | effect | for topic key |\n| --- | --- | --- | --- | --- |\n";
@@ -113,6 +190,12 @@ std::string render_reference() {
   for (const ConfigDefinition& topic : topic_config_definitions()) render_topic_row(page, topic);
   page += kGroupIntroduction;
   for (const ConfigDefinition& group : group_config_definitions()) render_broker_row(page, group);
+  page += kKafkaIntroduction;
+  render_kafka_rows(page, broker_config_definitions(), "brokers");
+  render_kafka_rows(page, topic_config_definitions(), "topics");
+  render_kafka_rows(page, group_config_definitions(), "groups");
+  render_kafka_rows(page, client_metrics_config_definitions(), "client metrics");
+  page += kDifferences;
   return page;
 }
 

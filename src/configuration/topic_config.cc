@@ -1,6 +1,7 @@
 #include "configuration/topic_config.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "foundation/log.h"
@@ -50,7 +51,10 @@ ConfigValues resolve_topic_values(const BrokerConfig& broker, const ConfigOverri
   ConfigValues values(topic_config_definitions());
   apply_broker_values(broker, values);
   for (const auto& [name, text] : overrides) {
-    if (const Status status = validate_topic_config(name, text); !status.ok()) {
+    const ConfigDefinition* definition = find_topic_config(name);
+    const Status status =
+        definition != nullptr ? validate_value(*definition, text) : unknown_config(ConfigScope::topic, name);
+    if (!status.ok()) {
       log_warn("configuration", "a stored topic configuration is skipped: {}", status.message());
       continue;
     }
@@ -96,9 +100,8 @@ TopicConfig resolve_topic_config(const BrokerConfig& broker, const ConfigOverrid
   config.flush_ms = values.integer("flush.ms");
   config.min_insync_replicas = values.optional_int32("min.insync.replicas");
   config.unclean_leader_election = values.boolean("unclean.leader.election.enable");
-  if (values.optional_string("replica.lag.max.messages")) {
-    config.replica_lag_max_messages = values.integer("replica.lag.max.messages");
-  }
+  const int64_t lag_max = values.integer("replica.lag.max.messages");
+  if (lag_max != std::numeric_limits<int64_t>::max()) config.replica_lag_max_messages = lag_max;
   return config;
 }
 

@@ -73,6 +73,22 @@ TEST(TopicConfig, TheFinestUnitThatIsSetWins) {
   EXPECT_EQ(retention({{"log.retention.hours", "2147483647"}}), "7730941129200000");
 }
 
+TEST(TopicConfig, TheOldNameOfTheFlushIntervalStillBoundsWhatAPowerCutTakesBack) {
+  EXPECT_EQ(resolve_topic_config(broker({{"log.flush.scheduler.interval.ms", "1000"}}), {}).flush_ms, 1000);
+  EXPECT_EQ(
+      resolve_topic_config(broker({{"log.flush.scheduler.interval.ms", "1000"}, {"log.flush.interval.ms", "500"}}), {})
+          .flush_ms,
+      500);
+}
+
+TEST(TopicConfig, OnlyTimeCountsForFollowersUnlessALagIsSet) {
+  EXPECT_EQ(resolve_topic_config(broker(), {}).replica_lag_max_messages, std::nullopt);
+  EXPECT_EQ(
+      resolve_topic_config(broker(), {{"replica.lag.max.messages", "9223372036854775807"}}).replica_lag_max_messages,
+      std::nullopt);
+  EXPECT_EQ(resolve_topic_config(broker(), {{"replica.lag.max.messages", "5"}}).replica_lag_max_messages, 5);
+}
+
 TEST(TopicConfig, AStoredValueThatIsNoLongerValidIsSkipped) {
   const TopicConfig config =
       resolve_topic_config(broker(), {{"from.a.newer.version", "x"}, {"segment.bytes", "0"}, {"flush.messages", "9"}});

@@ -1,8 +1,11 @@
 #include "configuration/value_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "configuration/config_definition.h"
 #include "configuration/coordination_address.h"
@@ -90,6 +93,28 @@ Status check_connection_overrides(std::string_view value) {
     if (!is_address || colon == std::string_view::npos || parse_config_integer(pair.substr(colon + 1)).value_or(-1) < 0)
       return error(ErrorCode::invalid_config, "'{}' is not ADDRESS:NUMBER", pair);
     if (!addresses.emplace(address).second) return error(ErrorCode::invalid_config, "'{}' is named twice", address);
+  }
+  return {};
+}
+
+Status check_roles(std::string_view value) {
+  for (const std::string_view role : parse_config_list(value)) {
+    if (role == "broker") return {};
+  }
+  return error(ErrorCode::invalid_config, "there are no controllers that are not brokers");
+}
+
+// The expressions themselves are not looked at: nothing is matched against them.
+Status check_client_patterns(std::string_view value) {
+  constexpr std::array<std::string_view, 6> kWords{"client_instance_id",    "client_id",
+                                                   "client_software_name",  "client_software_version",
+                                                   "client_source_address", "client_source_port"};
+  for (const std::string_view pattern : parse_config_list(value)) {
+    const size_t equals = std::min(pattern.find('='), pattern.size());
+    if (std::ranges::find(kWords, pattern.substr(0, equals)) == kWords.end() || equals + 1 >= pattern.size()) {
+      return error(ErrorCode::invalid_config, "'{}' is not WORD=EXPRESSION with one of the words {}", pattern,
+                   fmt::join(kWords, ", "));
+    }
   }
   return {};
 }

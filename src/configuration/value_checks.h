@@ -13,6 +13,8 @@ Status check_offset_reset(std::string_view value);
 Status check_folders(std::string_view value);
 Status check_admin_listener(std::string_view value);
 Status check_connection_overrides(std::string_view value);
+Status check_roles(std::string_view value);
+Status check_client_patterns(std::string_view value);
 Status check_coordination(std::string_view value);
 
 }  // namespace naru::detail

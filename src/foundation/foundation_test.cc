@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "foundation/byte_reader.h"
 #include "foundation/byte_writer.h"
 #include "foundation/crc32c.h"
 #include "foundation/ids.h"
+#include "foundation/log.h"
 #include "foundation/status.h"
 #include "foundation/uuid.h"
 
@@ -92,6 +95,26 @@ Result<int> quarter(int number) {
 TEST(Result, TryPropagatesTheFirstError) {
   EXPECT_EQ(quarter(12).value(), 3);
   EXPECT_EQ(quarter(6).error().to_string(), "INVALID_ARGUMENT: 3 is odd");
+}
+
+TEST(Log, AComponentHasALevelOfItsOwnOrFollowsTheRoot) {
+  const LogLevel before = log_level();
+  set_log_level(LogLevel::warn);
+  set_component_log_level("groups", LogLevel::debug);
+  EXPECT_TRUE(log_enabled(LogLevel::debug, "groups"));
+  EXPECT_FALSE(log_enabled(LogLevel::info, "partition"));
+  set_log_level(LogLevel::error);
+  EXPECT_EQ(component_log_level("groups"), LogLevel::debug);
+  EXPECT_EQ(component_log_level("partition"), LogLevel::error);
+  set_component_log_level("groups", std::nullopt);
+  EXPECT_EQ(component_log_level("groups"), LogLevel::error);
+  set_log_level(before);
+}
+
+TEST(Log, ComponentsAreFoundByName) {
+  EXPECT_EQ(LogComponent::find("slow request")->name(), "slow request");
+  EXPECT_FALSE(LogComponent::find("root"));
+  EXPECT_TRUE(std::ranges::is_sorted(kLogComponents));
 }
 
 TEST(StrongInt, DistancesAreNumbersAndSumsAreIds) {

@@ -4,6 +4,7 @@
 // Every function given to a scheduler is called from outside any strand.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,8 @@ class Scheduler {
   // Runs `work` on a worker thread, where it may block: syncs, cold reads, recovery. What follows in `work` (entering a
   // strand, answering a client) happens on that same thread, so that no other one has to be woken up.
   virtual void run_blocking(UniqueFunction<void()> work) = 0;
+  // From now on at most so many of them run at the same time, where there are real threads. Any thread.
+  virtual void set_blocking_limit(size_t /*limit*/) {}
 
   // Calls `work` once, on a loop thread, not before `deadline`; late by about a millisecond.
   virtual TimerId start_timer(MonotonicTime deadline, UniqueFunction<void()> work) = 0;

@@ -1,12 +1,14 @@
 #include "server_main/server_command.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "async/wakeup.h"
 #include "broker/broker.h"
@@ -23,9 +25,15 @@ namespace {
 
 constexpr uint64_t kConfigFileBytesMax = 1 << 20;
 
+// Empty where it is not known: data folders are then used as they are written.
+std::string working_folder() {
+  const std::unique_ptr<char, decltype(&::free)> path(::getcwd(nullptr, 0), &::free);
+  return path != nullptr ? path.get() : "";
+}
+
 Result<BrokerConfigInputs> collect_inputs(const command_line::ServerFlags& flags,
                                           const command_line::Environment& environment) {
-  BrokerConfigInputs inputs{.environment = environment};
+  BrokerConfigInputs inputs{.environment = environment, .working_folder = working_folder()};
   // It is for clients; a broker may well be started by somebody who has it set.
   std::erase_if(inputs.environment,
                 [](const auto& variable) { return variable.first == command_line::kBootstrapVariable; });
@@ -57,7 +65,7 @@ Result<BrokerConfigInputs> collect_inputs(const command_line::ServerFlags& flags
 
 RealPlatformOptions platform_options(const BrokerConfig& config) {
   RealPlatformOptions options;
-  options.loops = config.num_network_threads ? static_cast<size_t>(*config.num_network_threads) : processor_count();
+  options.loops = static_cast<size_t>(*config.num_network_threads);
   options.workers = static_cast<size_t>(config.num_io_threads);
   options.watchdog.threshold =
       config.watchdog_stall > Milliseconds(0) ? config.watchdog_stall : WatchdogOptions::kNever;
@@ -165,11 +173,12 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
 int run_server(const command_line::ServerFlags& flags, const command_line::Environment& environment,
                std::string_view version) {
   const auto inputs = collect_inputs(flags, environment);
-  const auto config = inputs ? load_broker_config(*inputs) : Result<BrokerConfig>(failure(inputs.error()));
+  auto config = inputs ? load_broker_config(*inputs) : Result<BrokerConfig>(failure(inputs.error()));
   if (!config) {
     fmt::print(stderr, "naru: {}\n", config.error().message());
     return 2;
   }
+  if (!config->num_network_threads) config->num_network_threads = static_cast<int32_t>(processor_count());
   set_log_level(config->log_level);
   for (const std::string& sentence : ineffective_keys(*config)) log_warn("configuration", "{}", sentence);
   for (const std::string& sentence : listener_warnings(config->listeners)) log_warn("configuration", "{}", sentence);

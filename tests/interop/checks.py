@@ -5,6 +5,7 @@ an exception that says what did not). It may have `differences`: sentences for d
 """
 
 import clients
+import config_keys
 import connect_scenario
 import copy_scenario
 import flink_scenario
@@ -20,7 +21,7 @@ import streams_scenario
 import tools_comparison
 
 CHECKS = [*clients.CLIENTS, *map(group_scenario.Check, clients.CLIENTS), group_scenario.MixedCheck(clients.CLIENTS),
-          kafka_tools.Check(), *judge.CHECKS, tools_comparison.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS,
+          kafka_tools.Check(), config_keys.Check(), *judge.CHECKS, tools_comparison.Check(), *copy_scenario.CHECKS, *streams_scenario.CHECKS, *connect_scenario.CHECKS,
           *mirror_scenario.CHECKS, *spring_scenario.CHECKS, *flink_scenario.CHECKS,
           *quix_scenario.CHECKS, *registry_scenario.CHECKS,
           *monitor_scenario.CHECKS]

@@ -149,6 +149,30 @@ def configs_of_brokers(tools):
     run("--entity-name", "1", "--alter", "--delete-config", "log.segment.bytes")
     run("--entity-default", "--alter", "--delete-config", "log.segment.bytes,naru.slow.request.ms")
     refuse(run("--entity-name", "1", "--describe"), r"log\.segment\.bytes")
+    # Keys that are obeyed at run time, and keys that are kept without effect.
+    for entity in (["--entity-name", "1"], ["--entity-default"]):
+        run(*entity, "--alter", "--add-config", "log.cleaner.threads=2,num.io.threads=9,background.threads=20,metric.reporters=[]")
+        expect(run(*entity, "--describe"), r"log\.cleaner\.threads=2 ", r"num\.io\.threads=9 ", r"background\.threads=20 ")
+        run(*entity, "--alter", "--delete-config", "log.cleaner.threads,num.io.threads,background.threads,metric.reporters")
+        refuse(run(*entity, "--describe"), r"threads=", r"metric\.reporters")
+    all_of_it = run("--entity-name", "1", "--describe", "--all")
+    expect(all_of_it, r"broker\.id=1 ", r"node\.id=1 ", r"default\.replication\.factor=1 ", r"min\.insync\.replicas=1 ",
+           r"ssl\.keystore\.password=null sensitive=true", r"listeners=PLAINTEXT://127\.0\.0\.1:\d+ ", r"log\.dirs=/")
+    expect(run("--entity-name", "1", "--alter", "--add-config", "max.connection.creation.rate=10", fails=True),
+           r"The rate of new connections is not limited")
+
+
+def loggers_and_metrics(tools):
+    run = lambda kind, *arguments, **how: tools.run("kafka-configs", "--entity-type", kind, *arguments, **how)
+    expect(run("broker-loggers", "--entity-name", "1", "--describe"), r"(?m)^\s+root=INFO ", r"(?m)^\s+groups=INFO ")
+    run("broker-loggers", "--entity-name", "1", "--alter", "--add-config", "groups=DEBUG")
+    expect(run("broker-loggers", "--entity-name", "1", "--describe"), r"(?m)^\s+root=INFO ", r"(?m)^\s+groups=DEBUG ")
+    run("broker-loggers", "--entity-name", "1", "--alter", "--delete-config", "groups")
+    refuse(run("broker-loggers", "--entity-name", "1", "--describe"), r"DEBUG")
+    run("client-metrics", "--entity-name", "all", "--alter", "--add-config", "interval.ms=5000,match=[client_id=a.*]")
+    expect(run("client-metrics", "--describe"), r"interval\.ms=5000", r"match=client_id=a\.\*")
+    run("client-metrics", "--entity-name", "all", "--alter", "--delete-config", "interval.ms,match")
+    refuse(run("client-metrics", "--describe"), r"5000")
 
 
 def offered(versions, api):
@@ -280,6 +304,7 @@ def check(version, broker):
     tools.run("kafka-configs", "--entity-type", "topics", "--entity-name", "orders", "--alter", "--delete-config",
               "max.message.bytes")
     configs_of_brokers(tools)
+    loggers_and_metrics(tools)
     configs_of_groups(tools, versions)
     partition, count, total = produce_and_consume(tools)
     consumer_groups(tools, total)

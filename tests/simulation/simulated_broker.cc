@@ -22,7 +22,7 @@ Task<void> SimulatedBroker::start() {
       broker_ = std::move(*started);
       co_return;
     }
-    log_info("simulation", "{} does not start: {}", node_.host(), started.error().to_string());
+    log_info("server", "{} does not start: {}", node_.host(), started.error().to_string());
     node_.kill();
     remains_.push_back({std::move(process_), nullptr});
     ignore(co_await sleep_until(harness_.scheduler, harness_.clock.now() + 100ms));

@@ -76,7 +76,7 @@ Task<Status> SimulatedCluster::stop_all() {
   Status problem;
   for (const auto& broker : brokers_) {
     const Status stopped = co_await broker->stop_cleanly();
-    log_debug("simulation", "{} has stopped", broker->node().host());
+    log_debug("server", "{} has stopped", broker->node().host());
     if (problem.ok()) problem = stopped;
   }
   co_return problem;
@@ -85,7 +85,7 @@ Task<Status> SimulatedCluster::stop_all() {
 Task<void> SimulatedCluster::wait_for_remains() {
   for (const auto& broker : brokers_) {
     co_await broker->wait_for_remains();
-    log_debug("simulation", "{} rests", broker->node().host());
+    log_debug("server", "{} rests", broker->node().host());
   }
 }
 

@@ -7,6 +7,7 @@ import unittest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewPartitions, NewTopic
 
+from kafka_messages import Connection
 from naru_process import PATIENCE_S, Broker
 from small_disk import SmallDisk
 
@@ -91,10 +92,86 @@ class AdminTest(unittest.TestCase):
         self.assertTrue(described["num.partitions"].is_read_only)
         self.assertEqual(described["log.dirs"].source, ConfigSource.STATIC_BROKER_CONFIG.value)
         self.assertFalse(described["log.retention.ms"].is_read_only)
-        self.assertFalse(any(entry.is_sensitive for entry in described.values()))
+        self.assertEqual({name: entry.value for name, entry in described.items() if entry.is_sensitive},
+                         {name: None for name in described if name.endswith(("password", "passphrase", "secret", "secret.key"))
+                          or name in ("sasl.jaas.config", "ssl.keystore.certificate.chain", "ssl.keystore.key",
+                                      "ssl.truststore.certificates")})
         name, text = self.refusal(self.alter(BROKER, "1", num_partitions="9"))
         self.assertEqual((name, text), ("INVALID_REQUEST", "num.partitions cannot be changed while the broker runs: set "
                                                            "it in its configuration file"))
+
+    def test_what_holds_is_shown_where_nothing_is_set(self):
+        described = self.describe(BROKER, "1")
+        value = lambda name: described[name].value
+        self.assertEqual([value(name) for name in ("broker.id", "node.id", "default.replication.factor", "min.insync.replicas",
+                                                   "offsets.topic.replication.factor", "transaction.state.log.min.isr")],
+                         ["1", "1", "1", "1", "1", "1"])
+        self.assertEqual(value("listeners"), f"PLAINTEXT://{self.broker.address}")
+        self.assertEqual(value("advertised.listeners"), f"PLAINTEXT://{self.broker.address}")
+        self.assertTrue(os.path.isabs(value("log.dirs")) and os.path.samefile(value("log.dirs"), self.broker.data))
+        self.assertGreaterEqual(int(value("num.network.threads")), 1)
+        self.create("shown")
+        self.assertEqual([name for name, entry in self.describe(TOPIC, "shown").items() if entry.value is None], [])
+
+    def test_every_key_that_is_shown_as_changeable_can_be_written_back(self):
+        for kind, name in ((BROKER, "1"), (TOPIC, "written-back")):
+            if kind == TOPIC:
+                self.create(name)
+            before = {key: entry.value for key, entry in self.describe(kind, name).items()}
+            config = {key: entry.value for key, entry in self.describe(kind, name).items()
+                      if not entry.is_read_only and entry.value is not None}
+            self.assertGreater(len(config), 30)
+            resource = ConfigResource(kind, name, set_config=config)
+            next(iter(self.admin.alter_configs([resource]).values())).result(PATIENCE_S)
+            self.assertEqual({key: entry.value for key, entry in self.describe(kind, name).items()}, before)
+            self.set(kind, name)
+
+    def test_a_key_without_effect_is_kept_and_shown_and_a_promise_is_refused(self):
+        self.set(BROKER, "1", background_threads="20")
+        entry = self.describe(BROKER, "1")["background.threads"]
+        self.assertEqual((entry.value, entry.source), ("20", ConfigSource.DYNAMIC_BROKER_CONFIG.value))
+        self.set(BROKER, "1")
+        name, text = self.refusal(self.alter(BROKER, "1", max_connection_creation_rate="10"))
+        self.assertEqual(name, "INVALID_REQUEST")
+        self.assertIn("The rate of new connections is not limited", text)
+
+    def test_loggers_of_the_broker_have_levels(self):
+        with Connection(self.broker) as connection:
+            alter = lambda broker, *changes, **how: connection.call("IncrementalAlterConfigs", 1, resources=[
+                {"resource_type": 8, "resource_name": broker,
+                 "configs": [{"name": name, "config_operation": operation, "value": value} for name, operation, value in changes]}],
+                **how).responses[0].error_code
+            levels = lambda: {entry.name: entry.value for entry in connection.call("DescribeConfigs", 4, resources=[
+                {"resource_type": 8, "resource_name": "1", "configuration_keys": None}]).results[0].configs}
+            before = levels()
+            self.assertEqual((before["root"], before["groups"]), ("INFO", "INFO"))
+            self.assertEqual(alter("1", ("groups", 0, "DEBUG")), 0)
+            self.assertEqual(levels(), {**before, "groups": "DEBUG"})
+            self.assertEqual(alter("1", ("groups", 0, "WARN"), validate_only=True), 0)
+            self.assertEqual(levels()["groups"], "DEBUG")
+            self.assertEqual(alter("1", ("groups", 1, None)), 0)
+            self.assertEqual(levels(), before)
+            self.assertEqual(alter("1", ("nobody", 0, "DEBUG")), 40)  # INVALID_CONFIG
+            self.assertEqual(alter("1", ("root", 1, None)), 42)  # INVALID_REQUEST
+            self.assertEqual(alter("2", ("root", 0, "DEBUG")), 42)
+
+    def test_subscriptions_to_metrics_are_resources(self):
+        with Connection(self.broker) as connection:
+            alter = lambda name, key, operation, value: connection.call("IncrementalAlterConfigs", 1, resources=[
+                {"resource_type": 16, "resource_name": name,
+                 "configs": [{"name": key, "config_operation": operation, "value": value}]}]).responses[0].error_code
+            listed = lambda: [entry.resource_name for entry in
+                              connection.call("ListConfigResources", 1, resource_types=[16]).config_resources]
+            self.assertEqual(listed(), [])
+            self.assertEqual(alter("all", "interval.ms", 0, "5000"), 0)
+            self.assertEqual(listed(), ["all"])
+            described = connection.call("DescribeConfigs", 4, resources=[
+                {"resource_type": 16, "resource_name": "all", "configuration_keys": None}]).results[0].configs
+            self.assertEqual([(entry.name, entry.value, entry.config_source) for entry in described],
+                             [("interval.ms", "5000", 7), ("match", "", 5), ("metrics", "", 5)])
+            self.assertEqual(alter("all", "interval.ms", 0, "5"), 42)
+            self.assertEqual(alter("all", "interval.ms", 1, None), 0)
+            self.assertEqual(listed(), [])
 
     def test_the_log_level_is_changed_while_the_broker_runs(self):
         self.set(BROKER, "1", naru_log_level="error")
@@ -141,6 +218,29 @@ class AdminTest(unittest.TestCase):
         creating.result()
         self.assertEqual(len(self.admin.list_topics("wide", timeout=PATIENCE_S).topics["wide"].partitions), 2000)
         self.admin.delete_topics(["wide"], request_timeout=PATIENCE_S)["wide"].result(PATIENCE_S)
+
+
+class KafkasKeysTest(unittest.TestCase):
+    """Keys that stand in the files of Kafka's brokers."""
+
+    def setUp(self):
+        self.broker = Broker("--set", "transaction.state.log.min.isr=1", "--set", "listener.security.protocol.map=INSIDE:PLAINTEXT",
+                             "--set", "inter.broker.listener.name=INSIDE", "--set", "listeners=PLAINTEXT://127.0.0.1:0,INSIDE://127.0.0.1:0",
+                             "--set", "num.recovery.threads.per.data.dir=1", "--set", "socket.send.buffer.bytes=102400")
+        self.addCleanup(self.broker.close)
+
+    def test_they_are_obeyed_or_named_in_the_log(self):
+        told = [line for line in self.broker.lines if "has no effect" in line]
+        self.assertEqual(len(told), 2, told)
+        with Connection(self.broker) as connection:
+            connection.call("FindCoordinator", 4, key_type=1, coordinator_keys=["t"])
+            described = lambda kind, name, key: connection.call("DescribeConfigs", 4, resources=[
+                {"resource_type": kind, "resource_name": name, "configuration_keys": [key]}]).results[0].configs[0]
+            entry = described(2, "__transaction_state", "min.insync.replicas")
+            self.assertEqual((entry.value, entry.config_source), ("1", ConfigSource.DYNAMIC_TOPIC_CONFIG.value))
+            listeners = described(4, "1", "listeners").value.split(",")
+            self.assertEqual([listener.split("://")[0] for listener in listeners], ["PLAINTEXT", "INSIDE"])
+            self.assertEqual(described(4, "1", "inter.broker.listener.name").value, "INSIDE")
 
 
 class FailedDeletionTest(unittest.TestCase):

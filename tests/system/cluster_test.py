@@ -18,6 +18,7 @@ from services import Broker, Etcd, free_port  # noqa: E402
 
 SETTINGS = ["naru.admin.listener=", "naru.journal.bytes=8388608", "naru.coordination.session.timeout.ms=3000"]
 
+BROKERS, LOGGERS = 4, 8
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST, UNKNOWN_TOPIC_ID, NOT_REGISTERED = 3, 6, 42, 100, 102
 
 
@@ -148,6 +149,27 @@ class ClusterTest(unittest.TestCase):
             return None if len(leaders) == 1 and -1 not in leaders else f"the leaders of {partition} are {leaders}"
         self.wait(why_not)
         return leaders.pop()
+
+    def call(self, broker, api, version, **values):
+        with Connection(broker) as connection:
+            return connection.call(api, version, **values)
+
+    def test_each_broker_has_loggers_of_its_own(self):
+        """Whoever is the controller: requests about loggers are not passed on to it, all other changes of configuration are."""
+        alter = lambda broker, kind, name, key, value: self.call(broker, "IncrementalAlterConfigs", 1, resources=[
+            {"resource_type": kind, "resource_name": name,
+             "configs": [{"name": key, "config_operation": 0, "value": value}]}]).responses[0].error_code
+        describe = lambda broker, kind, name, key: self.call(broker, "DescribeConfigs", 4, resources=[
+            {"resource_type": kind, "resource_name": name, "configuration_keys": [key]}]).results[0].configs[0].value
+        levels = lambda: [describe(broker, LOGGERS, str(broker.number), "groups") for broker in self.brokers]
+        self.assertEqual(levels(), ["INFO"] * 3)
+        for broker in self.brokers:
+            number = str(broker.number)
+            self.assertEqual(alter(broker, LOGGERS, number, "groups", "WARN"), 0)
+            self.assertEqual(levels().count("WARN"), broker.number)
+            self.assertEqual(alter(broker, BROKERS, number, "log.cleaner.threads", "2"), 0)
+            self.assertEqual(describe(broker, BROKERS, number, "default.replication.factor"), "3")
+            self.assertEqual(describe(broker, BROKERS, number, "min.insync.replicas"), "2")
 
     def test_whoever_asks_the_wrong_broker_is_told_the_right_one(self):
         self.create("alone", "--replicas", "1")

@@ -10,11 +10,11 @@ Result<ConfigResource> config_resource(int8_t type) {
       return ConfigResource::broker;
     case kGroupResource:
       return ConfigResource::group;
+    case kClientMetricsResource:
+      return ConfigResource::client_metrics;
     case kBrokerLoggerResource:
       return failure(ErrorCode::invalid_request,
-                     "loggers have no levels of their own; the broker key naru.log.level sets the level of all");
-    case kClientMetricsResource:
-      return failure(ErrorCode::invalid_request, "client metrics are not collected");
+                     "levels of loggers are changed one by one (IncrementalAlterConfigs), not all together");
     default:
       return failure(ErrorCode::invalid_request, "{} is no type of resource with a configuration", type);
   }
@@ -28,8 +28,24 @@ int8_t resource_type(ConfigResource resource) {
       return kBrokerResource;
     case ConfigResource::group:
       return kGroupResource;
+    case ConfigResource::client_metrics:
+      return kClientMetricsResource;
   }
   return 0;
+}
+
+const ConfigDefinition* find_config(ConfigResource resource, std::string_view name) {
+  switch (resource) {
+    case ConfigResource::topic:
+      return find_topic_config(name);
+    case ConfigResource::broker:
+      return find_broker_config(name);
+    case ConfigResource::group:
+      return find_group_config(name);
+    case ConfigResource::client_metrics:
+      return find_client_metrics_config(name);
+  }
+  return nullptr;
 }
 
 Status authorize_configs(const BrokerServices& services, const RequestContext& context, Operation operation,
@@ -41,6 +57,7 @@ Status authorize_configs(const BrokerServices& services, const RequestContext& c
     case ConfigResource::topic:
       return allowed(ResourceType::topic, name) ? Status() : Status(ErrorCode::topic_authorization_failed);
     case ConfigResource::broker:
+    case ConfigResource::client_metrics:
       return allowed(ResourceType::cluster, kClusterResource) ? Status()
                                                               : Status(ErrorCode::cluster_authorization_failed);
     case ConfigResource::group:

@@ -17,11 +17,14 @@ inline constexpr int8_t kBrokerLoggerResource = 8;
 inline constexpr int8_t kClientMetricsResource = 16;
 inline constexpr int8_t kGroupResource = 32;
 
-// invalid_request for a kind that has no configuration here; the message says what to use instead.
+// invalid_request for a kind that is not stored; loggers are not (broker_loggers.h).
 Result<ConfigResource> config_resource(int8_t type);
 int8_t resource_type(ConfigResource resource);
 
-// Topics and groups are authorized by name, brokers as a part of the cluster.
+// nullptr: there is no such key.
+const ConfigDefinition* find_config(ConfigResource resource, std::string_view name);
+
+// Topics and groups are authorized by name, brokers and client metrics as a part of the cluster.
 Status authorize_configs(const BrokerServices& services, const RequestContext& context, Operation operation,
                          ConfigResource resource, std::string_view name);
 

@@ -6,7 +6,9 @@
 #include "broker/late_work.h"
 #include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
-#include "configuration/topic_config.h"
+#include "cluster_control/effective_config.h"
+#include "cluster_control/metadata_publisher.h"
+#include "configuration/config_description.h"
 #include "kafka_protocol/messages/create_topics_request.h"
 #include "kafka_protocol/messages/create_topics_response.h"
 
@@ -41,13 +43,14 @@ std::optional<Status> refuse_default_in_old_version(const RequestContext& contex
   return std::nullopt;
 }
 
-auto describe_configs(const BrokerServices& services, const ConfigOverrides& overrides) {
+auto describe_configs(const BrokerServices& services, const CreateTopicResult& created) {
   std::vector<kafka::CreateTopicsResponse::CreatableTopicConfigs> configs;
-  const ConfigValues values = resolve_topic_values(*services.live_config.current(), overrides);
-  for (const ConfigDefinition& definition : values.definitions()) {
-    const ConfigValue& value = values.at(definition.name);
-    configs.push_back(
-        {.name = std::string(definition.name), .value = value.text, .config_source = std::to_underlying(value.source)});
+  const MetadataImagePtr image = services.metadata.current();
+  const BrokerConfigLayers broker = config_layers(services.config, *image);
+  for (DescribedConfig& config : describe_topic(broker, created.configs, created.replication_factor)) {
+    configs.push_back({.name = std::string(config.name),
+                       .value = std::move(config.value),
+                       .config_source = std::to_underlying(config.source)});
   }
   return configs;
 }
@@ -65,7 +68,7 @@ kafka::CreateTopicsResponse::CreatableTopicResult to_result(const BrokerServices
   result.topic_id = created.topic_id;
   result.num_partitions = created.partition_count;
   result.replication_factor = created.replication_factor;
-  if (context.version >= kFirstVersionWithConfigs) result.configs = describe_configs(services, created.configs);
+  if (context.version >= kFirstVersionWithConfigs) result.configs = describe_configs(services, created);
   return result;
 }
 

@@ -1,8 +1,12 @@
-// DescribeConfigs: every key of a topic, of this broker, of all brokers together, or of a group.
+// DescribeConfigs: every key of a topic, of this broker, of all brokers together, of a group or of a subscription to
+// the metrics of clients; and the levels of this broker's loggers.
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "broker/api_handlers.h"
+#include "broker/handlers/broker_loggers.h"
 #include "broker/handlers/config_resources.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/metadata_words.h"
@@ -20,6 +24,7 @@ namespace {
 
 using Wanted = kafka::DescribeConfigsRequest::DescribeConfigsResource;
 using Entry = kafka::DescribeConfigsResponse::DescribeConfigsResourceResult;
+using Entries = std::vector<Entry>;
 using Described = std::vector<DescribedConfig>;
 
 // All keys of some ten thousand topics. Groups need not exist, so a request could name any number of them.
@@ -34,20 +39,47 @@ Result<Described> describe_topic_named(const BrokerServices& services, const Met
   return describe_topic(config_layers(services.config, image), topic->configs, topic->replication_factor());
 }
 
-Result<Described> describe_broker_named(const BrokerServices& services, const MetadataImage& image,
-                                        std::string_view name) {
+std::string address_text(const ListenerConfig& listener, const Endpoint& address) {
+  return fmt::format("{}://{}", listener.name, address.to_string());
+}
+
+// Of a listener with an open port, and of one without an address of its own, the connection that asks tells more.
+BrokerFacts facts_of(const BrokerServices& services, const RequestContext& context, const MetadataImage& image) {
+  BrokerFacts facts{.brokers = static_cast<int32_t>(image.brokers().size())};
+  std::vector<std::string> open, advertised;
+  for (const ListenerConfig& listener : services.config.listeners) {
+    const bool is_asked = listener.name == context.connection->listener_name();
+    Endpoint bound = listener.bind;
+    if (is_asked && bound.port == 0) bound.port = context.connection->local().port;
+    open.push_back(address_text(listener, bound));
+    const Endpoint reached = is_asked ? context.connection->local() : bound;
+    advertised.push_back(address_text(listener, listener.advertised.value_or(reached)));
+  }
+  facts.listeners = fmt::format("{}", fmt::join(open, ","));
+  facts.advertised_listeners = fmt::format("{}", fmt::join(advertised, ","));
+  return facts;
+}
+
+Result<Described> describe_broker_named(const BrokerServices& services, const RequestContext& context,
+                                        const MetadataImage& image, std::string_view name) {
   if (name.empty()) return describe_broker_defaults(stored_broker_configs(image, metadata_keys::kAllBrokers));
   const std::string self = std::to_string(services.config.node_id.value());
   if (name != self) {
     return failure(ErrorCode::invalid_request,
                    "this is broker {}, and '{}' was asked for; each broker describes itself", self, name);
   }
-  return describe_broker(config_layers(services.config, image));
+  return describe_broker(config_layers(services.config, image), facts_of(services, context, image));
 }
 
-Result<Described> describe_group_named(const MetadataImage& image, std::string_view name) {
+Result<Described> describe_group_named(const BrokerServices& services, const MetadataImage& image,
+                                       std::string_view name) {
   if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the group is missing");
-  return describe_group(stored_group_configs(image, name));
+  return describe_group(config_layers(services.config, image), stored_group_configs(image, name));
+}
+
+Result<Described> describe_subscription_named(const MetadataImage& image, std::string_view name) {
+  if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the subscription is missing");
+  return describe_client_metrics(stored_client_metrics(image, name));
 }
 
 Result<Described> describe_resource(const BrokerServices& services, const RequestContext& context,
@@ -58,23 +90,27 @@ Result<Described> describe_resource(const BrokerServices& services, const Reques
     case ConfigResource::topic:
       return describe_topic_named(services, image, wanted.resource_name);
     case ConfigResource::broker:
-      return describe_broker_named(services, image, wanted.resource_name);
+      return describe_broker_named(services, context, image, wanted.resource_name);
     case ConfigResource::group:
-      return describe_group_named(image, wanted.resource_name);
+      return describe_group_named(services, image, wanted.resource_name);
+    case ConfigResource::client_metrics:
+      return describe_subscription_named(image, wanted.resource_name);
   }
   return failure(ErrorCode::invalid_request, "no such kind of resource");
 }
 
 Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig config) {
   Entry entry;
-  entry.name = std::string(config.definition->name);
-  entry.value = std::move(config.value);
+  entry.name = std::string(config.name);
+  entry.is_sensitive = config.is_sensitive();
+  if (!entry.is_sensitive) entry.value = std::move(config.value);
   entry.read_only = config.read_only;
   entry.is_default = config.source == ConfigSource::default_value;
   entry.config_source = std::to_underlying(config.source);
   entry.config_type = std::to_underlying(config.definition->type);
   if (request.include_synonyms) {
     for (DescribedSynonym& synonym : config.synonyms) {
+      if (entry.is_sensitive) synonym.value.reset();
       entry.synonyms.push_back({.name = std::move(synonym.name),
                                 .value = std::move(synonym.value),
                                 .source = std::to_underlying(synonym.source)});
@@ -82,6 +118,33 @@ Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig con
   }
   if (request.include_documentation) entry.documentation = std::string(config.definition->help);
   return entry;
+}
+
+// Loggers have no type, no default and no documentation.
+Result<Entries> logger_entries(const BrokerServices& services, const RequestContext& context, const Wanted& wanted,
+                               const std::set<std::string_view>& keys) {
+  NARU_TRY(check_own_loggers(services, context, Operation::describe_configs, wanted.resource_name));
+  Entries entries;
+  for (const DescribedLogger& logger : describe_loggers()) {
+    if (!keys.empty() && !keys.contains(logger.name)) continue;
+    auto& entry = entries.emplace_back();
+    entry.name = std::string(logger.name);
+    entry.value = std::string(logger.level);
+    entry.config_source = std::to_underlying(ConfigSource::broker_logger);
+  }
+  return entries;
+}
+
+Result<Entries> entries_of(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
+                           const kafka::DescribeConfigsRequest& request, const Wanted& wanted,
+                           const std::set<std::string_view>& keys) {
+  if (wanted.resource_type == kBrokerLoggerResource) return logger_entries(services, context, wanted, keys);
+  NARU_TRY_ASSIGN(Described described, describe_resource(services, context, image, wanted));
+  Entries entries;
+  for (DescribedConfig& config : described) {
+    if (keys.empty() || keys.contains(config.name)) entries.push_back(to_entry(request, std::move(config)));
+  }
+  return entries;
 }
 
 Status refuse_excess(const Wanted& wanted, std::set<std::pair<int8_t, std::string_view>>& seen, size_t entries) {
@@ -122,17 +185,15 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
     result.resource_type = wanted.resource_type;
     result.resource_name = std::string(wanted.resource_name);
     const Status excess = refuse_excess(wanted, seen, entries);
-    auto described = excess.ok() ? describe_resource(services, context, *image, wanted) : failure(excess);
+    const std::set<std::string_view> keys = co_await wanted_keys(wanted, turns);
+    auto described =
+        excess.ok() ? entries_of(services, context, *image, request, wanted, keys) : Result<Entries>(failure(excess));
     if (!described) {
       result.error_code = described.error().code();
       result.error_message = error_text(described.error());
       continue;
     }
-    const std::set<std::string_view> keys = co_await wanted_keys(wanted, turns);
-    for (DescribedConfig& config : *described) {
-      const bool is_wanted = keys.empty() || keys.contains(config.definition->name);
-      if (is_wanted) result.configs.push_back(to_entry(request, std::move(config)));
-    }
+    result.configs = std::move(*described);
     entries += result.configs.size();
     if (!context.memory.take_for_answer(result.configs.size() * kMemoryPerEntry)) co_return no_memory_for_answer();
   }

@@ -16,17 +16,18 @@ using ConfigResourcesAnswer = kafka::ListConfigResourcesResponse;
 constexpr int8_t kAllTypes[] = {kTopicResource, kBrokerResource, kBrokerLoggerResource, kClientMetricsResource,
                                 kGroupResource};
 
-// Loggers and client metrics are types that Kafka has, with no resources here.
 void add_resources(const MetadataImage& image, int8_t type, ConfigResourcesAnswer& response) {
   const auto add = [&](std::string name) {
     response.config_resources.push_back({.resource_name = std::move(name), .resource_type = type});
   };
   if (type == kTopicResource) {
     for (const TopicMetadataPtr& topic : image.topics()) add(topic->name);
-  } else if (type == kBrokerResource) {
+  } else if (type == kBrokerResource || type == kBrokerLoggerResource) {
     for (const auto& [id, broker] : image.brokers()) add(std::to_string(id.value()));
   } else if (type == kGroupResource) {
     for (const auto& [group, configs] : image.group_configs()) add(group);
+  } else if (type == kClientMetricsResource) {
+    for (const auto& [subscription, configs] : image.client_metrics()) add(subscription);
   }
 }
 

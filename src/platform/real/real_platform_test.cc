@@ -75,6 +75,47 @@ TEST(WorkerPool, JobsThatBlockDoNotHoldUpOthersWhileThereAreThreads) {
   gate.unlock();
 }
 
+TEST(WorkerPool, ALowerLimitHoldsForJobsThatBeginAfterIt) {
+  WorkerPool pool(4);
+  std::mutex gate;
+  gate.lock();
+  std::atomic<int> begun{0}, now{0}, most{0};
+  for (int i = 0; i < 4; ++i) {
+    pool.submit([&] {
+      ++begun;
+      const std::scoped_lock waits(gate);
+    });
+  }
+  while (begun < 4) std::this_thread::yield();
+  pool.set_limit(2);
+  for (int i = 0; i < 200; ++i) {
+    pool.submit([&] {
+      const int at_once = ++now;
+      for (int seen = most; seen < at_once && !most.compare_exchange_weak(seen, at_once);) {
+      }
+      std::this_thread::yield();
+      --now;
+      ++begun;
+    });
+  }
+  gate.unlock();
+  while (begun < 204) std::this_thread::yield();
+  EXPECT_LE(most, 2);
+  EXPECT_EQ(pool.threads(), 4U) << "the others are parked";
+}
+
+TEST(WorkerPool, AHigherLimitLetsJobsGoOnThatWaitForAThread) {
+  WorkerPool pool(1);
+  std::mutex gate;
+  gate.lock();
+  pool.submit([&gate] { const std::scoped_lock waits(gate); });
+  std::atomic<bool> ran{false};
+  pool.submit([&ran] { ran = true; });
+  pool.set_limit(2);
+  while (!ran) std::this_thread::yield();
+  gate.unlock();
+}
+
 // --- Loops and timers ------------------------------------------------------------------------------------------------
 
 TEST(EventLoop, SleepsWhileNothingIsDue) {

@@ -22,6 +22,10 @@ void UvScheduler::run_blocking(UniqueFunction<void()> work) {
   workers_.submit(std::move(work));
 }
 
+void UvScheduler::set_blocking_limit(size_t limit) {
+  workers_.set_limit(limit);
+}
+
 Scheduler::TimerId UvScheduler::start_timer(MonotonicTime deadline, UniqueFunction<void()> work) {
   EventLoop& loop = loops_.here_or_first();
   const EventLoop::TimerHandle handle = loop.start_timer(deadline, std::move(work));

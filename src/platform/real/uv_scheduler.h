@@ -14,6 +14,7 @@ class UvScheduler final : public Scheduler {
 
   void post(UniqueFunction<void()> work) override;
   void run_blocking(UniqueFunction<void()> work) override;
+  void set_blocking_limit(size_t limit) override;
   TimerId start_timer(MonotonicTime deadline, UniqueFunction<void()> work) override;
   bool cancel_timer(TimerId timer) override;
 

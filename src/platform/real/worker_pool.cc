@@ -27,11 +27,23 @@ void WorkerPool::submit(UniqueFunction<void()> job) {
   if (parked_ > queued_before) {
     work_or_end_.notify_one();
   } else if (threads_.size() < limit_ && !ending_) {
-    threads_.emplace_back([this, index = threads_.size()] {
-      name_this_thread("naru-worker-", index);
-      run();
-    });
+    start_thread();
   }
+}
+
+void WorkerPool::set_limit(size_t limit) {
+  NARU_ASSERT(limit > 0, "no workers");
+  const std::scoped_lock lock(mutex_);
+  limit_ = limit;
+  for (size_t wanted = jobs_.size(); wanted > parked_ && threads_.size() < limit_ && !ending_; --wanted) start_thread();
+  work_or_end_.notify_all();
+}
+
+void WorkerPool::start_thread() {
+  threads_.emplace_back([this, index = threads_.size()] {
+    name_this_thread("naru-worker-", index);
+    run();
+  });
 }
 
 size_t WorkerPool::queued() const {
@@ -47,7 +59,7 @@ size_t WorkerPool::threads() const {
 void WorkerPool::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    while (jobs_.empty() && !ending_) {
+    while (!may_take_job() && !(ending_ && jobs_.empty())) {
       ++parked_;
       work_or_end_.wait(lock);
       --parked_;
@@ -55,10 +67,12 @@ void WorkerPool::run() {
     if (jobs_.empty()) return;
     UniqueFunction<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
+    ++busy_;
     lock.unlock();
     job();
     job = nullptr;
     lock.lock();
+    --busy_;
   }
 }
 
