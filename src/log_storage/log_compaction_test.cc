@@ -199,6 +199,31 @@ TEST(LogCompaction, ATruncationMakesItVoid) {
   EXPECT_EQ(texts(*log), (std::vector<std::string>{"0 a=1", "1 a=2"}));
 }
 
+// Behind its last swap nothing holds a truncation up.
+TEST(LogCompaction, ItsProgressIsVoidIfTheLogIsTruncatedOrBegunAnewBeforeItsEnd) {
+  for (const bool anew : {false, true}) {
+    LogOnDisk disk(10);
+    {
+      const auto log = one_segment_each(disk, {put("a", "1"), put("b", "2"), put("c", "3"), put("d", "4")});
+      const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
+      LogCompaction& compaction = *owned;
+      ASSERT_TRUE(compaction.read_keys().ok());
+      while (compaction.clean_next().value()) {
+        ASSERT_TRUE(log->begin_swap(compaction));
+        ASSERT_TRUE(log->adopt_swap(compaction, compaction.commit_swap()).ok());
+        ASSERT_TRUE(log->end_swap(compaction, compaction.finish_swap()).ok());
+      }
+      ASSERT_TRUE((anew ? log->restart_at(Offset(0), 1000) : log->truncate_to(Offset(1))).ok());
+      ASSERT_TRUE(compaction.write_progress().ok());
+      log->end_compaction(compaction);
+      EXPECT_EQ(log->compaction_progress().first_dirty, Offset(0)) << (anew ? "begun anew" : "truncated");
+      ASSERT_TRUE(log->close().ok());
+    }
+    disk.crash(Unsynced::lost);
+    EXPECT_EQ(disk.must_open()->compaction_progress().first_dirty, Offset(0));
+  }
+}
+
 TEST(LogCompaction, CanBeCancelled) {
   LogOnDisk disk(11);
   const auto log = one_segment_each(disk, {put("a", "1"), put("a", "2")});

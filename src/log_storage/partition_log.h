@@ -244,7 +244,8 @@ class PartitionLog {
   // `committed`: what commit_swap() and finish_swap() said. A failure takes the log offline.
   Status adopt_swap(LogCompaction& compaction, const Status& committed);
   Status end_swap(const LogCompaction& compaction, const Status& finished);
-  void end_compaction(const LogCompaction& compaction) { compaction_progress_ = compaction.progress(); }
+  // Its progress counts unless the log was truncated since: what has been written there in between is not compacted.
+  void end_compaction(const LogCompaction& compaction);
 
   // Where delete markers are missing. Above the end of the log while a copy of a log that lacks them is being made.
   const TombstoneHorizon& tombstone_horizon() const { return tombstones_; }

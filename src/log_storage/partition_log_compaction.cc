@@ -81,6 +81,10 @@ Status PartitionLog::end_swap(const LogCompaction& compaction, const Status& fin
   return Status();
 }
 
+void PartitionLog::end_compaction(const LogCompaction& compaction) {
+  if (compacting_at_ == truncations_) compaction_progress_ = compaction.progress();
+}
+
 // --- The tombstone horizon -------------------------------------------------------------------------------------------
 
 // What is missing lies below the end, whatever the file says: a crash may have come between a truncation and the file.
