@@ -12,9 +12,9 @@
 
 namespace naru {
 
-// Whether the batch came in another codec than the one that compression.type asks for. Then checking it takes long, and
-// has to be done on a worker however small it is: compressing takes up to 100 times as long as decompressing, which for
-// 16 KiB already is longer than handing the request over.
+// Whether the batch came in another codec than the one that compression.type asks for. Then checking it is work for a
+// worker, however small it is: compressing 16 KiB takes 0.01 ms (snappy, lz4) to 3 ms (zstd at level 19), handing the
+// request over some 0.01 ms (hand_over_bench).
 bool is_to_be_recompressed(const TopicConfig& config, BytesView batch);
 
 // `version` is that of the Produce request. `batch` becomes what is to be stored: itself, or a recompressed one, which
