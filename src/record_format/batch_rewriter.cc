@@ -64,6 +64,8 @@ Result<Bytes> BatchRewriter::build() const {
 
 Bytes make_emptied_batch(const BatchHeader& original) {
   BatchHeader header = original;
+  // No bytes are not a frame of any codec: librdkafka never stops decompressing them, and aiokafka fails.
+  header.attributes = static_cast<int16_t>(header.attributes & ~batch_attribute::kCompressionMask);
   header.records_count = 0;
   return assemble_batch(header, {});
 }

@@ -138,6 +138,7 @@ TEST(BatchRewriter, AnEmptiedBatchKeepsItsProducersSequences) {
   EXPECT_EQ(after.header.producer_epoch, ProducerEpoch(3));
   EXPECT_EQ(after.header.base_sequence, 40);
   EXPECT_EQ(after.header.max_timestamp, 5000);
+  EXPECT_EQ(after.header.compression(), Compression::none) << "no bytes are not a frame of a codec";
   EXPECT_FALSE(is_filler(after.header));
 }
 
