@@ -20,6 +20,7 @@ constexpr int16_t kAlterPartitionVersion = 3, kFetchVersion = 15, kElectLeadersV
 constexpr Duration kCallTimeout = 10s;
 // Followers that fetch nothing for so long are out of sync, and a little more.
 constexpr Duration kLagTime = 2s;
+constexpr Duration kAnswerTime = 200ms;  // of a broker that can be reached
 
 bool holds(const std::vector<BrokerId>& brokers, BrokerId id) {
   return std::ranges::find(brokers, id) != brokers.end();
@@ -269,14 +270,16 @@ Task<void> Nemesis::late_fetch() {
                                               .partition_max_bytes = 1 << 20,
                                               .flushed_offset = had.flushed_end});
   bool answered = false;
-  bool later_heard = false;
+  std::optional<MonotonicTime> later_heard;
   TaskGroup tasks;
   const auto fetch = [&]() -> Task<void> {
     const auto response =
         co_await (*client)->call<kafka::FetchResponse>(std::move(request), kFetchVersion, kCallTimeout);
     answered = true;
     if (!response || response->error_code != ErrorCode::none || response->responses.empty()) co_return;
-    if (response->responses[0].partitions.at(0).error_code == ErrorCode::none && later_heard) {
+    // The answer was on its way for a moment.
+    const bool is_later = later_heard && parts_.harness.clock.now() - *later_heard > kAnswerTime;
+    if (response->responses[0].partitions.at(0).error_code == ErrorCode::none && is_later) {
       problem_ =
           fmt::format("a fetch of an earlier incarnation of broker {} counts after one of a later", follower.id());
     }
@@ -291,7 +294,8 @@ Task<void> Nemesis::late_fetch() {
     const auto hosted = follower.broker().partitions().find(state.topic_id, state.index).partition;
     const FollowerPosition has = hosted ? co_await hosted->follower_position() : FollowerPosition();
     // It has got something from this leader.
-    later_heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > kept;
+    const bool heard = hosted && has.status.ok() && has.leader_epoch == state.leader_epoch && has.offset > kept;
+    if (heard) later_heard = parts_.harness.clock.now();
     co_await sleep(20ms);
   }
   co_await tasks.join();
