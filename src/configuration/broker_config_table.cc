@@ -90,7 +90,7 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .default_text = "PLAINTEXT://127.0.0.1:9092",
      .help =
          "Where clients connect: NAME://HOST:PORT, or HOST:PORT. No host: all interfaces. Port 0: any free port. The "
-         "default is reached from this machine only: whoever reaches a listener may read, write and delete "
+         "default is reached from this machine only: everyone who can reach a listener may read, write and delete "
          "everything."},
     {.name = "advertised.listeners",
      .type = list,

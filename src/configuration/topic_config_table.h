@@ -89,7 +89,7 @@ constexpr auto topic_rows() {
        .type = int64,
        .default_text = "60000",
        .effect = stored_only,
-       .help = "Not needed: a removed segment leaves the disk at once, and whoever still reads it can go on.",
+       .help = "Not needed: a removed segment leaves the disk at once, and fetches that are reading it can go on.",
        .minimum = 0,
        .synonyms = follows(key("log.segment.delete.delay.ms"))},
       {.name = "flush.messages",

@@ -155,7 +155,7 @@ class ClusterTest(unittest.TestCase):
             return connection.call(api, version, **values)
 
     def test_each_broker_has_loggers_of_its_own(self):
-        """Whoever is the controller: requests about loggers are not passed on to it, all other changes of configuration are."""
+        """Requests about loggers are not passed on to the controller, all other changes of configuration are."""
         alter = lambda broker, kind, name, key, value: self.call(broker, "IncrementalAlterConfigs", 1, resources=[
             {"resource_type": kind, "resource_name": name,
              "configs": [{"name": key, "config_operation": 0, "value": value}]}]).responses[0].error_code

@@ -29,7 +29,8 @@ Status alter_loggers(const std::vector<ConfigChange>& changes, bool validate_onl
 Status check_own_loggers(const BrokerServices& services, const RequestContext& context, Operation operation,
                          std::string_view broker);
 
-// Whether an IncrementalAlterConfigs request names loggers: then it is for this broker, whoever is the controller.
+// Whether an IncrementalAlterConfigs request names loggers: then this broker answers it, also if another one is the
+// controller.
 bool asks_for_loggers(const RequestContext& context, kafka::WireReader reader);
 
 }  // namespace naru
