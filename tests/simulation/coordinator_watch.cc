@@ -90,7 +90,18 @@ Task<void> CoordinatorWatch::look_at(std::shared_ptr<CoordinatorShard> shard, Ki
     co_return;
   }
   replay.end = *read;
-  compare(shard, kind, replay, broker);
+  const bool read_at_once = replay.reads++ == 0;
+  std::string difference = compare(shard, kind, replay);
+  if (difference.empty() || violation_) co_return;
+  replays_.erase(name);
+  if (!read_at_once) {
+    // A tombstone may have come and gone since the last look, as a step of the clock ages it by a day. What counts is
+    // what a coordinator would load now.
+    co_return co_await look_at(shard, kind, broker);
+  }
+  violation_ =
+      fmt::format("{} on broker {} in epoch {}: its coordinator holds something else than its log says up to {}\n{}",
+                  shard->partition()->identity().to_string(), broker, shard->leader_epoch(), *read, difference);
 }
 
 CoordinatorWatch::Replay& CoordinatorWatch::replay_of(const std::shared_ptr<CoordinatorShard>& shard, const Name& name,
@@ -103,8 +114,7 @@ CoordinatorWatch::Replay& CoordinatorWatch::replay_of(const std::shared_ptr<Coor
 }
 
 // The answer to somebody who only looks leaves at once if nothing of the shard is on its way to the log.
-void CoordinatorWatch::compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay,
-                               BrokerId broker) {
+std::string CoordinatorWatch::compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay) {
   struct Seen {
     bool is_at_rest = false;
     std::string difference;
@@ -117,12 +127,9 @@ void CoordinatorWatch::compare(const std::shared_ptr<CoordinatorShard>& shard, K
                   },
               .refuse = [](const Status&) {},
               .is_news = true});
-  if (!seen->is_at_rest) return;
+  if (!seen->is_at_rest) return "";
   ++compared_;
-  if (seen->difference.empty() || violation_) return;
-  violation_ = fmt::format(
-      "{} on broker {} in epoch {}: its coordinator holds something else than its log says up to {}\n{}",
-      shard->partition()->identity().to_string(), broker, shard->leader_epoch(), replay.end, seen->difference);
+  return std::move(seen->difference);
 }
 
 }  // namespace naru::simulation

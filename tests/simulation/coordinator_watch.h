@@ -35,13 +35,15 @@ class CoordinatorWatch {
   struct Replay {
     std::weak_ptr<CoordinatorShard> shard;
     std::unique_ptr<StateShard> state;
-    Offset end;  // of what was applied
+    Offset end;     // of what was applied
+    int reads = 0;  // that it took
   };
   using Name = std::tuple<BrokerId, Kind, PartitionIndex>;
 
   Task<void> look_at(std::shared_ptr<CoordinatorShard> shard, Kind kind, BrokerId broker);
   Replay& replay_of(const std::shared_ptr<CoordinatorShard>& shard, const Name& name, Offset log_start);
-  void compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay, BrokerId broker);
+  // Nothing: they hold the same, or cannot be compared now.
+  std::string compare(const std::shared_ptr<CoordinatorShard>& shard, Kind kind, const Replay& replay);
   static std::unique_ptr<StateShard> make(Kind kind);
   // Nothing: they hold the same.
   static std::string difference(Kind kind, const StateShard& live, const StateShard& replayed);
