@@ -279,7 +279,10 @@ Task<void> Nemesis::late_fetch() {
     if (!response || response->error_code != ErrorCode::none || response->responses.empty()) co_return;
     // The answer was on its way for a moment.
     const bool is_later = later_heard && parts_.harness.clock.now() - *later_heard > kAnswerTime;
-    if (response->responses[0].partitions.at(0).error_code == ErrorCode::none && is_later) {
+    // Where the logs part is told to everybody, and counts for nothing.
+    const auto& answer = response->responses[0].partitions.at(0);
+    const bool counted = answer.error_code == ErrorCode::none && answer.diverging_epoch.end_offset < Offset(0);
+    if (counted && is_later) {
       problem_ =
           fmt::format("a fetch of an earlier incarnation of broker {} counts after one of a later", follower.id());
     }
