@@ -137,6 +137,8 @@ Task<void> ReplicaFetcher::apply(EntryPtr entry, const kafka::FetchResponse::Par
     const bool asked = entry->question != 0;
     entry->says_it_again |= asked;
     if (step.action == Action::append && !had_records && !start_moved && !asked) co_return;  // nothing to tell
+    // What the leader has told counts as told in its session, and was not taken.
+    if (step.action == Action::drop) leave_session(*entry);
   }
   make_dirty(entry);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -81,9 +82,9 @@ class FollowingBroker : public testing::Test {
     add_partition_without_roles(number);
     for (const auto& partition : {led(number), followed(number)}) assign(*partition);
   }
-  static void assign(Partition& partition) {
+  static void assign(Partition& partition, LeaderEpoch epoch = LeaderEpoch(3)) {
     partition.assign({.leader = BrokerId(1),
-                      .leader_epoch = LeaderEpoch(3),
+                      .leader_epoch = epoch,
                       .partition_epoch = 1,
                       .replicas = {BrokerId(1), BrokerId(2)},
                       .isr = {BrokerId(1), BrokerId(2)}});
@@ -175,7 +176,10 @@ class FollowingBroker : public testing::Test {
       return request.answer(response);
     }
     next_session_epoch = asked.session_epoch + 1;
-    for (const auto& topic : asked.forgotten_topics_data) session.erase(topic.topic_id);
+    for (const auto& topic : asked.forgotten_topics_data) {
+      session.erase(topic.topic_id);
+      ++times_forgotten[topic.topic_id];
+    }
     for (const auto& topic : asked.topics) {
       session[topic.topic_id] = topic.partitions.front();
       ++times_told[topic.topic_id];
@@ -186,6 +190,7 @@ class FollowingBroker : public testing::Test {
     }
     bool has_data = false;
     for (const auto& [topic, wanted] : session) has_data |= answer_partition(topic, wanted, response);
+    if (const auto change = std::exchange(before_answer, nullptr)) change();
     if (hold_waiting && asked.max_wait_ms > 0 && !has_data) return std::nullopt;
     if (hold_at_once && asked.max_wait_ms == 0) {
       ++held_at_once;
@@ -240,6 +245,8 @@ class FollowingBroker : public testing::Test {
   client::FakeBroker leader_broker{door, kLeaderPort};
   std::map<Uuid, kafka::FetchRequest::FetchPartition> session;
   std::map<Uuid, int> times_told;
+  std::map<Uuid, int> times_forgotten;
+  std::function<void()> before_answer;  // once
   std::set<Uuid> refused;
   int refusals = 0;
   int refuse_producers = 0;
@@ -357,6 +364,23 @@ TEST_F(FollowingBroker, AQuestionOfAnEarlierConnectionIsNotAnswered) {
     world.run_for(Milliseconds(1));
   }
   EXPECT_EQ(session.at(Uuid{9, 1}).answered_question, 0);
+}
+
+// In the leader's session it counts as told.
+TEST_F(FollowingBroker, WhatAnAnswerOfAnEarlierEpochHasToldIsAskedForAnew) {
+  for (const int number : {1, 2}) add_partition(number);
+  fetchers.follow({.changed = list, .dropped = {}});
+  world.run_for(2s);
+  ASSERT_TRUE(times_forgotten.empty());
+  before_answer = [this] { assign(*followed(1), LeaderEpoch(4)); };
+  for (const int number : {1, 2}) produce(number);
+  world.run_for(Milliseconds(1));
+  assign(*led(1), LeaderEpoch(4));
+  world.run_for(2s);
+  EXPECT_EQ(times_forgotten, (std::map<Uuid, int>{{Uuid{9, 1}, 1}}));
+  EXPECT_EQ(session.size(), 2u);
+  EXPECT_EQ(full_requests, 1);
+  EXPECT_TRUE(acknowledged(1));
 }
 
 TEST_F(FollowingBroker, APartitionThatIsRefusedRestsAndDoesNotKeepTheOthers) {

@@ -109,8 +109,10 @@ void FetchSession::commit(std::span<const Look> looks) {
     NARU_ASSERT(entry.due, "slot {} was looked at but is not due", look.slot);
     entry.told_high_watermark = look.seen.high_watermark;
     entry.told_log_start_offset = look.seen.log_start_offset;
+    // When the error goes away, the client is told that it did. A replica that cuts its log back takes nothing else
+    // from the answer, neither the high watermark nor the start of the log.
     const bool failed = look.seen.error != ErrorCode::none;
-    if (failed) entry.told_high_watermark = kNoOffset;  // when the error goes away, the client is told that it did
+    if (failed || look.seen.diverges) entry.told_high_watermark = kNoOffset;
     entry.due = failed || look.seen.diverges || look.seen.more_to_read;
     if (!entry.due) {
       due_.erase(entry.place_in_queue);

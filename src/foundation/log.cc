@@ -35,6 +35,11 @@ spdlog::logger& logger() {
   return instance;
 }
 
+std::function<WallTimeMs()>& log_clock() {
+  static std::function<WallTimeMs()> instance;
+  return instance;
+}
+
 constexpr auto kSilent = static_cast<LogLevel>(std::to_underlying(LogLevel::error) + 1);
 
 // Reading takes no lock: a line that is switched off costs one load.
@@ -101,8 +106,14 @@ LogLevel component_log_level(LogComponent component) {
   return levels().of(component);
 }
 
+void set_log_clock(std::function<WallTimeMs()> clock) {
+  log_clock() = std::move(clock);
+}
+
 void write_log_line(LogLevel level, LogComponent component, std::string_view sentence) {
-  logger().log(to_spdlog(level), "{}: {}", component.name(), sentence);
+  if (!log_clock()) return logger().log(to_spdlog(level), "{}: {}", component.name(), sentence);
+  const std::chrono::sys_time<Milliseconds> now{Milliseconds(log_clock()())};
+  logger().log(now, {}, to_spdlog(level), fmt::format("{}: {}", component.name(), sentence));
 }
 
 }  // namespace naru

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <fmt/core.h>
 
 #include "foundation/error_code.h"
+#include "foundation/time.h"
 
 namespace naru {
 
@@ -55,6 +57,8 @@ LogLevel log_level();
 void set_component_log_level(LogComponent component, std::optional<LogLevel> level);
 LogLevel component_log_level(LogComponent component);
 void silence_log();  // for tests that provoke errors by the thousand
+// Where lines get their time from, instead of the system; nullptr: from the system again. Not while others write lines.
+void set_log_clock(std::function<WallTimeMs()> clock);
 void write_log_line(LogLevel level, LogComponent component, std::string_view sentence);
 
 template <class... Args>

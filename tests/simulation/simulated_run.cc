@@ -46,7 +46,10 @@ class Run {
         atlas_(cluster_, store_),
         brokers_(cluster_, store_, atlas_, history_, harness_->seams().clock),
         coordinators_(cluster_),
-        nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {}
+        nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {
+    set_log_clock([this] { return std::chrono::duration_cast<Milliseconds>(world_.now().time_since_epoch()).count(); });
+  }
+  ~Run() { set_log_clock(nullptr); }
 
   RunResult run() {
     TaskGroup task;
