@@ -13,6 +13,14 @@ Status replaced_perhaps() {
   return Status(ErrorCode::not_leader_or_follower, "no contact to the cluster: another broker may lead by now");
 }
 
+// A producer does not send a batch again that was refused so.
+bool is_about_earlier_batches(ErrorCode code) {
+  return code == ErrorCode::out_of_order_sequence_number || code == ErrorCode::unknown_producer_id;
+}
+
+// Refusals that wait for followers; with more of them, clients have to ask again.
+constexpr size_t kRefusalsToProve = 1000;
+
 // flush.ms beyond this is "never": the clock could not express the moment.
 constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
 
@@ -101,11 +109,22 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
     return refuse(std::move(status));
   }
   const SequenceCheck sequence = check_producer(request);
+  if (is_about_earlier_batches(sequence.refused.code())) return refuse_when_proven(sequence.refused, group, slot);
   if (!sequence.refused.ok()) return refuse(sequence.refused);
   if (sequence.duplicate && !is_planted(Canary::duplicates_stored))
     return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);
   if (request.validated.header.is_transactional()) note_transactional(request);
   store(request.batch, request.validated, request.acks, group, slot);
+}
+
+// A leader that was replaced, and does not know it yet, lacks what the producer has sent to its successor since.
+void Partition::refuse_when_proven(Status refused, const std::shared_ptr<AppendGroup>& group, size_t slot) {
+  if (waiting_for_proof_.size() >= kRefusalsToProve) {
+    return group->finish(slot, {.status = Status(ErrorCode::not_leader_or_follower, "the followers are being asked")});
+  }
+  prove_leadership(kNoLeaderEpoch, [this, refused = std::move(refused), group, slot](const Status& proven) {
+    group->finish(slot, {.status = proven.ok() ? refused : proven, .log_start_offset = common_start()});
+  });
 }
 
 bool Partition::store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,

@@ -455,6 +455,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   // Whether this leader may append something for whom these acknowledgements are wanted.
   Status why_not_appending(LeaderEpoch leader_epoch, Acks acks) const;
   // Appends what was found to be good. False: that was not possible, and the slot is finished.
+  void refuse_when_proven(Status refused, const std::shared_ptr<AppendGroup>& group, size_t slot);
   bool store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
              const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.

@@ -176,6 +176,36 @@ TEST_F(ProvenLeader, IsNoneOfAnotherEpoch) {
   EXPECT_EQ(**prove(), ErrorCode::not_leader_or_follower);
 }
 
+// The producer would give up, although the leader of today has everything that it sent.
+TEST_F(ProvenLeader, IsTheOnlyOneToSayThatEarlierBatchesAreMissing) {
+  open();
+  send(1, 0);
+  for (const int32_t id : {2, 3}) fetch(id);
+  const Answer refused = send(1, 4);
+  EXPECT_FALSE(refused.there()) << "another one may lead, and have what is missing here";
+  for (int i = 0; i < 2; ++i) {
+    for (const int32_t id : {2, 3}) fetch(id);
+  }
+  ASSERT_TRUE(refused.there());
+  EXPECT_EQ(refused.status(), ErrorCode::out_of_order_sequence_number);
+
+  const Answer asked = send(1, 6);
+  EXPECT_FALSE(asked.there());
+  lead(2);
+  ASSERT_TRUE(asked.there());
+  EXPECT_EQ(asked.status(), ErrorCode::not_leader_or_follower);
+}
+
+TEST_F(ProvenLeader, KeepsABoundedNumberOfRefusalsWaiting) {
+  open();
+  send(1, 0);
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(send(1, 4).there());
+  const Answer one_more = send(1, 4);
+  ASSERT_TRUE(one_more.there());
+  EXPECT_EQ(one_more.status(), ErrorCode::not_leader_or_follower);
+  lead(2);
+}
+
 TEST_F(ProvenLeader, GivesUpWhenItMayHaveBeenReplaced) {
   open();
   for (const int32_t id : {2, 3}) fetch(id);
