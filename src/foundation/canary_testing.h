@@ -66,7 +66,16 @@ inline constexpr std::array kCanaries = {
     // Within 600 seeds, too, but late: lost_folder_test.cc is cheaper.
     CanaryName{Canary::older_copy_counts, "older_copy_counts", CanaryFinder::unit_test},
     CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
+    // A snapshot has to be older than what was noted, and the broker has to come back before another one leads.
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
+    // The leader has to be cut off for longer than a fault lasts.
+    CanaryName{Canary::silent_committed_isr, "silent_committed_isr", CanaryFinder::unit_test},
+    CanaryName{Canary::late_follower_continues, "late_follower_continues"},
+    CanaryName{Canary::horizon_not_stored, "horizon_not_stored", CanaryFinder::unit_test},
+    // No run lasts for a day, or has what else they need.
+    CanaryName{Canary::producers_by_wall_clock, "producers_by_wall_clock", CanaryFinder::unit_test},
+    CanaryName{Canary::new_producer_may_skip, "new_producer_may_skip", CanaryFinder::unit_test},
+    CanaryName{Canary::restart_forgets_producers, "restart_forgets_producers", CanaryFinder::unit_test},
     CanaryName{Canary::late_fetch_is_contact, "late_fetch_is_contact", CanaryFinder::unit_test},
     CanaryName{Canary::reopened_unreported, "reopened_unreported", CanaryFinder::unit_test},
 };
