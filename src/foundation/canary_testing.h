@@ -68,8 +68,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
     // A snapshot has to be older than what was noted, and the broker has to come back before another one leads.
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
-    // The leader has to be cut off for longer than a fault lasts.
-    CanaryName{Canary::silent_committed_isr, "silent_committed_isr", CanaryFinder::unit_test},
+    CanaryName{Canary::silent_committed_isr, "silent_committed_isr"},
     CanaryName{Canary::late_follower_continues, "late_follower_continues"},
     CanaryName{Canary::horizon_not_stored, "horizon_not_stored", CanaryFinder::unit_test},
     // No run lasts for a day, or has what else they need.

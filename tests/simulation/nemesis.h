@@ -99,6 +99,7 @@ class Nemesis {
   Task<void> ended_while_committing();
   Task<void> restarted_before_a_member_fetches();
   Task<void> lost_answer();
+  Task<void> cut_off_for_long(BrokerId leader);
   Task<void> late_proposal();
   Task<void> late_fetch();
   Task<void> there_and_back();

@@ -20,6 +20,7 @@ constexpr int16_t kAlterPartitionVersion = 3, kFetchVersion = 15, kElectLeadersV
 constexpr Duration kCallTimeout = 10s;
 // Followers that fetch nothing for so long are out of sync, and a little more.
 constexpr Duration kLagTime = 2s;
+constexpr Duration kLongerThanWithoutContact = 30s;
 constexpr Duration kAnswerTime = 200ms;  // of a broker that can be reached
 
 bool holds(const std::vector<BrokerId>& brokers, BrokerId id) {
@@ -172,8 +173,8 @@ Task<void> Nemesis::lost_answer() {
   if (!held || (*held)->id() == controller()) co_return;
   const BrokerId joining = (*held)->id();
   const bool by_service = random().one_in(2);
-  bool sprung = false;
-  trap_ = [this, joining, by_service, &sprung](const StoreWatch::Joined& joined) {
+  std::optional<BrokerId> unaware;  // the leader, once the trap is sprung
+  trap_ = [this, joining, by_service, &unaware](const StoreWatch::Joined& joined) {
     if (joined.broker != joining || (!by_service && joined.leader == controller())) return false;
     if (!by_service) {
       network().block(host_of(controller()), host_of(joined.leader));
@@ -182,7 +183,7 @@ Task<void> Nemesis::lost_answer() {
     // It neither hears that the change is committed nor may look: it can tell the leader nothing but an error.
     if (by_service && !random().one_in(3)) parts_.cluster.coordination().expire(host_of(controller()));
     network().block(host_of(joining), host_of(joined.leader));
-    sprung = true;
+    unaware = joined.leader;
     return true;
   };
   for (const auto& leader : parts_.cluster.brokers()) {  // nobody joins before all is prepared
@@ -191,12 +192,27 @@ Task<void> Nemesis::lost_answer() {
   if (co_await let_rejoin(**held)) {
     if (by_service) parts_.cluster.coordination().set_faults({.watch_delay_max = 5s, .lost_answer_one_in = 2});
     network().unblock_all();
-    for (int tries = 0; tries < 40 && !sprung; ++tries) co_await sleep(100ms);
-    if (sprung) co_await pause(kLagTime + 1s);
+    for (int tries = 0; tries < 40 && !unaware; ++tries) co_await sleep(100ms);
+    if (unaware && !random().one_in(3)) {
+      co_await cut_off_for_long(*unaware);
+    } else if (unaware) {
+      co_await pause(kLagTime + 1s);
+    }
   }
   trap_ = {};
   network().unblock_all();
   parts_.cluster.coordination().set_faults({});
+}
+
+// For longer than a leader without contact may go on. Its clients still reach it.
+Task<void> Nemesis::cut_off_for_long(BrokerId leader) {
+  const std::string host = host_of(leader);
+  for (const auto& other : parts_.cluster.brokers()) {
+    if (other->id() != leader) block_both_ways(leader, other->id());
+  }
+  parts_.cluster.coordination().set_reachable(host, false);
+  co_await pause(kLongerThanWithoutContact);
+  parts_.cluster.coordination().set_reachable(host, true);
 }
 
 // A leader's request for a larger in-sync set comes once more when the set has grown and shrunk again.
