@@ -42,8 +42,8 @@ def wait_all_done(scene, program):
         require(program().open, f"the program has ended by itself:\n{program().last_words()}")
         for name, topics in OUTPUTS.items():
             for topic, wanted in zip(topics, expected()):
-                if missing := len(set(wanted) - set(flat(numbers_of(scene, topic)))):
-                    return f"{missing} of {topic} are missing"
+                if missing := sorted(set(wanted) - set(flat(numbers_of(scene, topic)))):
+                    return f"{len(missing)} of {topic} are missing, {missing[:5]} among them"
         return None
     reason = wait_until(why_not, TIMEOUT_S, 1)
     require(reason is None, f"after {TIMEOUT_S} s {reason}\n{program().last_words()}")

@@ -84,7 +84,8 @@ public class Listeners {
   }
 
   private void attempt(ConsumerRecord<String, String> record) {
-    boolean first = seen.add(record.topic().split("-")[0] + record.value());
+    // Retry topics keep count of a record's attempts when this process is killed; what it has seen is lost then.
+    boolean first = record.topic().startsWith("retried") ? record.topic().equals("retried") : seen.add(record.topic() + record.value());
     if (record.value().endsWith("7") || record.value().endsWith("3") && first) throw new IllegalStateException(record.value());
   }
 
