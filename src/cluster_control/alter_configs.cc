@@ -9,6 +9,7 @@
 #include "cluster_control/internal_topics.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/stored_metadata.h"
+#include "cluster_control/topic_name.h"
 
 namespace naru {
 namespace {
@@ -38,10 +39,11 @@ const ConfigDefinition* find_definition(ConfigScope scope, std::string_view name
   return nullptr;
 }
 
-// Like Kafka, which has another error for the patterns of a subscription than for the rest of it.
+// Like Kafka, which has another error for patterns and for what is no number than for the rest of a subscription.
 Status validate_client_metrics(std::string_view name, std::string_view value) {
   const Status status = validate_client_metrics_config(name, value);
-  return status.ok() || name == "match" ? status : Status(ErrorCode::invalid_request, status.message());
+  const bool is_invalid_config = name == "match" || (name == "interval.ms" && !parse_config_integer(value));
+  return status.ok() || is_invalid_config ? status : Status(ErrorCode::invalid_request, status.message());
 }
 
 Status validate(const Target& target, std::string_view name, std::string_view value) {
@@ -59,6 +61,8 @@ Status validate(const Target& target, std::string_view name, std::string_view va
 }
 
 Result<Target> find_topic(const MetadataImage& image, const BrokerConfig& config, const std::string& name) {
+  if (name.empty()) return failure(ErrorCode::invalid_request, "the name of the topic is missing");
+  NARU_TRY(validate_topic_name(name));
   const TopicMetadata* topic = image.find_topic(std::string_view(name));
   if (topic == nullptr) return failure(ErrorCode::unknown_topic_or_partition, "there is no topic {}", name);
   BrokerConfig broker = effective_broker_config(config, image);
@@ -150,7 +154,9 @@ Status apply_change(const ConfigChange& change, Target& target) {
     // What another version stored can be removed without being known.
     const std::string name(definition != nullptr ? definition->name : std::string_view(change.name));
     const bool was_set = target.configs.erase(name) > 0;
-    return was_set || definition != nullptr ? Status() : unknown_config(target.scope, change.name);
+    if (was_set || definition != nullptr) return {};
+    const Status unknown = unknown_config(target.scope, change.name);
+    return target.scope == ConfigScope::broker ? Status(ErrorCode::invalid_request, unknown.message()) : unknown;
   }
   if (!change.value) return error(ErrorCode::invalid_request, "{} has no value", change.name);
   std::string value = *change.value;

@@ -28,8 +28,11 @@ WAIT_S = 60
 A_MOMENT_S = 300
 TEXTS = {"error_message", "documentation", "batch_index_error_message"}  # for people
 # What tells the elements of a list apart; where none does, they are compared in their order.
-IDENTITIES = ["name", "name source", "topic", "topic_name", "topic_id", "resource_name", "feature", "user", "group_id", "partition_index", "index",
-              "partition", "batch_index", "replica_id", "node_id", "broker_id", "api_key"]
+IDENTITIES = ["name source", "name", "topic", "topic_name", "topic_id", "resource_type resource_name", "resource_name", "feature", "user",
+              "group_id", "partition_index", "index", "partition", "batch_index", "replica_id", "node_id", "broker_id", "api_key",
+              "transactional_id"]
+OF_CONTROLLERS = {"controller.listener.names", "listener.security.protocol.map"}  # Naru has no listener for them
+OF_THE_MACHINE = {"num.network.threads": "2"}  # Naru's default is the number of cores
 CLOSED = {"connection": "closed"}
 ABSENT = "absent"
 
@@ -97,6 +100,18 @@ class Side:
             return found.error_code == 0 and self.ask("OffsetFetch", 8, groups=[{"group_id": group, "topics": None}]).groups[0].error_code == 0
         self.wait(ready, f"a coordinator of {group}")
 
+    def producer(self, transactional_id):
+        """The answer that gave it a producer id, when its coordinator has read its log."""
+        answers = []
+
+        def ready():
+            found = self.ask("FindCoordinator", 4, key_type=1, coordinator_keys=[transactional_id]).coordinators[0]
+            if found.error_code == 0:
+                answers.append(self.ask("InitProducerId", 5, transactional_id=transactional_id, transaction_timeout_ms=60000))
+            return answers and answers[-1].error_code == 0
+        self.wait(ready, f"a producer id for {transactional_id}")
+        return answers[-1]
+
     def wait(self, condition, what):
         deadline = time.monotonic() + WAIT_S
         while not condition():
@@ -123,9 +138,11 @@ def fields_of(value, path=""):
 def identities(elements):
     if not elements or not all(isinstance(element, dict) for element in elements):
         return None
-    for field in IDENTITIES:
-        names = ["/".join(str(element.get(part, "")) for part in field.split()) for element in elements]
-        names = [name for name in names if name.strip("/")]
+    for fields in map(str.split, IDENTITIES):
+        if not all(field in element for field in fields for element in elements):
+            continue
+        names = ["/".join(str(element[field]) for field in fields) for element in elements]
+        names = [name for name in names if name]
         if len(names) == len(elements) == len(set(names)):
             return names
     return None
@@ -177,7 +194,7 @@ class Judge:
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix="naru-judge-")
-        self.kafka = apache_kafka.ApacheKafka(os.path.join(self.home, "kafka"))
+        self.kafka = apache_kafka.ApacheKafka(os.path.join(self.home, "kafka"), OF_THE_MACHINE)
         self.naru = None
         self.used = set()
         self.fields = 0
@@ -185,7 +202,8 @@ class Judge:
     def __enter__(self):
         try:
             self.kafka.start()
-            self.naru = Broker()
+            settings = {**apache_kafka.SETTINGS, **OF_THE_MACHINE}
+            self.naru = Broker(*(word for key in settings.keys() - OF_CONTROLLERS for word in ("--set", f"{key}={settings[key]}")))
             self.sides = [Side(self.naru, self.naru.home), Side(self.kafka, self.kafka.folder)]
             self.sides[1].symbols[str(self.kafka.controller_port)] = "<port of controllers>"
             versions = shared_versions(*self.sides)
@@ -210,7 +228,7 @@ class Judge:
         for label in sorted({*ours, *theirs}):
             for path, mine, kafkas in compare(ours.get(label), theirs.get(label)):
                 where = f"{case.__name__}: {label}: {path}"
-                declared = next((each for each in differences if re.search(each.where, where)), None)
+                declared = next((place for each in differences for place in each.places if re.search(place, where)), None)
                 if declared:
                     self.used.add(declared)
                 else:
@@ -235,8 +253,8 @@ def run(cases, differences):
     with Judge() as judge:
         problems = list(in_words([problem for case in cases for problem in judge.try_case(case, differences)]))
         names = "|".join(case.__name__ for case in cases)
-        concerned = [each for each in differences if re.match(rf"\^?({names})\b", each.where)]
-        problems += [f"declared, and found nowhere: {each.where}" for each in concerned if each not in judge.used]
+        concerned = [place for each in differences for place in each.places if re.match(rf"\^({names}): ", place)]
+        problems += [f"declared, and found nowhere: {place}" for place in concerned if place not in judge.used]
         if problems:
             raise RuntimeError(f"{len(problems)} undeclared differences\n" + "\n".join(problems))
         return f"{judge.fields} fields of {len(cases)} cases are as in Apache Kafka {apache_kafka.VERSION}, {len(judge.used)} differences"

@@ -25,6 +25,10 @@ class CompareTest(unittest.TestCase):
         ours = [{"name": "a", "source": 1, "value": "x"}, {"name": "a", "source": 2, "value": "y"}]
         self.assertEqual(judge.compare({"synonyms": ours}, {"synonyms": [*reversed(ours)]}), [])
 
+    def test_elements_with_an_empty_name_are_told_apart_by_what_they_have_besides(self):
+        ours, theirs = ([{"resource_type": 4, "resource_name": "", "error_code": code}] for code in (0, 1))
+        self.assertEqual(judge.compare({"results": ours}, {"results": theirs}), [("results[4/].error_code", 0, 1)])
+
     def test_a_missing_element_and_a_missing_field_are_differences(self):
         self.assertEqual(judge.compare({"topics": []}, {"topics": [{"name": "a", "id": 1}]}), [("topics[a]", "absent", "there")])
         self.assertEqual(judge.compare({}, {"error_code": 0}), [("error_code", "absent", 0)])
@@ -56,7 +60,9 @@ class DifferencesTest(unittest.TestCase):
     def test_each_row_is_of_a_case(self):
         names = {case.__name__ for group in judge_cases.GROUPS.values() for case in group}
         for difference in judge_differences.DIFFERENCES:
-            self.assertIn(difference.where.removeprefix("^").partition(":")[0], names)
+            for place in difference.places:
+                self.assertTrue(place.startswith("^"), place)
+                self.assertIn(place.removeprefix("^").partition(":")[0], names)
 
 
 if __name__ == "__main__":

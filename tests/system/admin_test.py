@@ -153,6 +153,7 @@ class AdminTest(unittest.TestCase):
             self.assertEqual(levels(), before)
             self.assertEqual(alter("1", ("nobody", 0, "DEBUG")), 40)  # INVALID_CONFIG
             self.assertEqual(alter("1", ("root", 1, None)), 42)  # INVALID_REQUEST
+            self.assertEqual(alter("1", ("root", 0, None)), 42)
             self.assertEqual(alter("2", ("root", 0, "DEBUG")), 42)
 
     def test_subscriptions_to_metrics_are_resources(self):

@@ -68,7 +68,11 @@ Status alter_loggers_of(const BrokerServices& services, const RequestContext& co
   NARU_TRY(check_own_loggers(services, context, Operation::alter_configs, wanted.resource_name));
   std::vector<ConfigChange> changes;
   for (const auto& config : wanted.configs) {
-    NARU_TRY_ASSIGN(changes.emplace_back(), to_change(config));
+    NARU_TRY_ASSIGN(ConfigChange change, to_change(config));
+    if (change.operation != ConfigOperation::remove && !change.value) {
+      return error(ErrorCode::invalid_request, "the level of {} has no value", change.name);
+    }
+    changes.push_back(std::move(change));
   }
   return alter_loggers(changes, validate_only);
 }

@@ -120,7 +120,7 @@ Entry to_entry(const kafka::DescribeConfigsRequest& request, DescribedConfig con
   return entry;
 }
 
-// Loggers have no type, no default and no documentation.
+// Loggers have no type and no default; their documentation is empty.
 Result<Entries> logger_entries(const BrokerServices& services, const RequestContext& context, const Wanted& wanted,
                                const std::set<std::string_view>& keys) {
   NARU_TRY(check_own_loggers(services, context, Operation::describe_configs, wanted.resource_name));
@@ -130,6 +130,7 @@ Result<Entries> logger_entries(const BrokerServices& services, const RequestCont
     auto& entry = entries.emplace_back();
     entry.name = std::string(logger.name);
     entry.value = std::string(logger.level);
+    entry.documentation.emplace();
     entry.config_source = std::to_underlying(ConfigSource::broker_logger);
   }
   return entries;
@@ -193,6 +194,7 @@ Task<Response> handle_describe_configs(const BrokerServices& services, const Req
       result.error_message = error_text(described.error());
       continue;
     }
+    result.error_message.emplace();  // empty, as Kafka's
     result.configs = std::move(*described);
     entries += result.configs.size();
     if (!context.memory.take_for_answer(result.configs.size() * kMemoryPerEntry)) co_return no_memory_for_answer();
