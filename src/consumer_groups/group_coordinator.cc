@@ -18,7 +18,7 @@
 namespace naru {
 
 GroupCoordinator::GroupCoordinator(GroupSettings settings, MemoryBudget* memory)
-    : settings_(std::move(settings)), memory_(memory), consumer_(settings_.consumer, memory) {}
+    : settings_(std::move(settings)), memory_(memory), store_(memory), consumer_(settings_.consumer, memory) {}
 
 void GroupCoordinator::set_settings(GroupSettings settings) {
   settings_ = std::move(settings);

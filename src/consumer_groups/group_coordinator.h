@@ -28,7 +28,7 @@ namespace naru {
 // Thread: the shard's strand. Between construction and loaded() only apply() is called.
 class GroupCoordinator final : public StateShard {
  public:
-  // `memory`: where the members of groups are counted, if anywhere; outlives it.
+  // `memory`: where the members of groups and their offsets are counted, if anywhere; outlives it.
   explicit GroupCoordinator(GroupSettings settings, MemoryBudget* memory = nullptr);
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
