@@ -23,6 +23,9 @@
 
 namespace naru {
 
+// So many groups are listed in one step of a shard: requests of others come between two steps.
+inline constexpr size_t kGroupsPerStep = 1000;
+
 // Thread-safe. Everything it is made of outlives it.
 class GroupCoordinators final : private StateShardFactory {
  public:

@@ -34,13 +34,17 @@ Task<void> GroupLag::measure(const CoordinatorRuntime& runtime) {
 }
 
 Task<void> GroupLag::measure_shard(std::shared_ptr<CoordinatorShard> shard, std::map<GroupAndTopic, Lag>& lags) {
-  const auto groups = co_await ask_shard<GroupCoordinator, std::vector<ListedGroup>>(
-      shard, [](GroupCoordinator& coordinator, Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time,
-                CoordinatorOutcome& outcome) { coordinator.list_groups(std::move(reply), time, outcome); });
-  if (!groups) co_return;
-  for (const ListedGroup& group : *groups) {
-    if (lags.size() >= kMaxSeries) co_return;
-    co_await measure_group(shard, group.group_id, lags);
+  for (ListGroups page{.max = kGroupsPerStep};;) {
+    const auto groups = co_await ask_shard<GroupCoordinator, std::vector<ListedGroup>>(
+        shard, [page](GroupCoordinator& coordinator, Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time,
+                      CoordinatorOutcome& outcome) { coordinator.list_groups(page, std::move(reply), time, outcome); });
+    if (!groups) co_return;
+    for (const ListedGroup& group : *groups) {
+      if (lags.size() >= kMaxSeries) co_return;
+      co_await measure_group(shard, group.group_id, lags);
+    }
+    if (groups->size() < page.max) co_return;
+    page.after = groups->back().group_id;
   }
 }
 

@@ -246,7 +246,8 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .type = int64,
      .default_text = "536870912",
      .help = "Memory for requests and what they decode to, parked fetches, decompression, producer state, sessions, "
-             "unread answers, members of groups and transactions together. When it is used up, reading from clients "
+             "unread answers, members of groups, offsets and transactions together. When it is used up, reading from "
+             "clients "
              "pauses.",
      .minimum = 1 << 20,
      .is_kafkas = false},

@@ -18,7 +18,7 @@
 namespace naru {
 
 GroupCoordinator::GroupCoordinator(GroupSettings settings, MemoryBudget* memory)
-    : settings_(std::move(settings)), memory_(memory), consumer_(settings_.consumer, memory) {}
+    : settings_(std::move(settings)), memory_(memory), store_(memory), consumer_(settings_.consumer, memory) {}
 
 void GroupCoordinator::set_settings(GroupSettings settings) {
   settings_ = std::move(settings);
@@ -228,17 +228,28 @@ void GroupCoordinator::delete_offsets(DeleteOffsets request, Reply<DeleteOffsets
   outcome.answer(std::move(reply), std::move(answer));
 }
 
-void GroupCoordinator::list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime&,
-                                   CoordinatorOutcome& outcome) {
+void GroupCoordinator::list_groups(const ListGroups& request, Reply<std::vector<ListedGroup>> reply,
+                                   const CoordinatorTime&, CoordinatorOutcome& outcome) {
   std::map<std::string_view, ListedGroup> listed;
-  for (const auto& [id, offsets] : store_.all().offsets) listed.emplace(id, listed_simple_group(id));
-  for (const auto& [id, pending] : store_.pending().all()) listed.emplace(id, listed_simple_group(id));
-  for (const auto& [id, group] : classic_) listed.insert_or_assign(id, listed_classic_group(group));
-  const std::vector<ListedGroup> consumer = consumer_.list();
+  // From each of them as many as the page has at most: what comes first in all of them is among those.
+  const auto list = [&](const auto& by_id, auto describe) {
+    auto each = request.after ? by_id.upper_bound(*request.after) : by_id.begin();
+    for (size_t count = 0; each != by_id.end() && count < request.max; ++each, ++count) {
+      listed.insert_or_assign(each->first, describe(*each));
+    }
+  };
+  const auto simple = [](const auto& entry) { return listed_simple_group(entry.first); };
+  list(store_.all().offsets, simple);
+  list(store_.pending().all(), simple);
+  list(classic_, [](const auto& entry) { return listed_classic_group(entry.second); });
+  const std::vector<ListedGroup> consumer = consumer_.list(request);
   for (const ListedGroup& group : consumer) listed.insert_or_assign(group.group_id, group);
   std::vector<ListedGroup> answer;
-  answer.reserve(listed.size());
-  for (auto& [id, group] : listed) answer.push_back(std::move(group));
+  answer.reserve(std::min(listed.size(), request.max));
+  for (auto& [id, group] : listed) {
+    if (answer.size() == request.max) break;
+    answer.push_back(std::move(group));
+  }
   outcome.answer(std::move(reply), std::move(answer));
 }
 

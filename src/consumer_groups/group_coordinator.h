@@ -28,7 +28,7 @@ namespace naru {
 // Thread: the shard's strand. Between construction and loaded() only apply() is called.
 class GroupCoordinator final : public StateShard {
  public:
-  // `memory`: where the members of groups are counted, if anywhere; outlives it.
+  // `memory`: where the members of groups and their offsets are counted, if anywhere; outlives it.
   explicit GroupCoordinator(GroupSettings settings, MemoryBudget* memory = nullptr);
 
   // Holds for what comes afterwards; timers that run already keep their deadlines.
@@ -86,8 +86,9 @@ class GroupCoordinator final : public StateShard {
   void describe_pending(std::string_view group_id, Reply<std::vector<PendingTransaction>> reply,
                         const CoordinatorTime& time, CoordinatorOutcome& outcome);
 
-  // Administration. Groups are listed by name.
-  void list_groups(Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  // Administration.
+  void list_groups(const ListGroups& request, Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time,
+                   CoordinatorOutcome& outcome);
   void describe_group(std::string group_id, Reply<DescribedGroup> reply, const CoordinatorTime& time,
                       CoordinatorOutcome& outcome);
   void delete_group(std::string group_id, Reply<ErrorCode> reply, const CoordinatorTime& time,

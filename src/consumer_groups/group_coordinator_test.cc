@@ -108,6 +108,27 @@ TEST(GroupCoordinator, GroupsAreListedByNameWithStateAndType) {
   EXPECT_EQ(listed[2].protocol_type, "");
 }
 
+TEST(GroupCoordinator, GroupsAreListedPageByPageOfWhateverKindTheyAre) {
+  TestCoordinator test;
+  const auto name = [](int i) { return "g" + std::string(1, static_cast<char>('a' + i)); };
+  for (int i = 0; i < 9; ++i) test.commit(name(i), {}, kPartition, 5);
+  for (int i = 0; i < 9; i += 2) form_group(test, name(i), {joining(name(i), "m1")});
+  const auto all = test.list();
+  ASSERT_EQ(all.size(), 9);
+  for (const size_t max : {1, 2, 3, 4, 9, 10}) {
+    std::vector<std::string> listed;
+    for (ListGroups page{.max = max};;) {
+      const auto groups = test.list(page);
+      for (const ListedGroup& group : groups) listed.push_back(group.group_id + group.state);
+      EXPECT_LE(groups.size(), max);
+      if (groups.size() < max) break;
+      page.after = groups.back().group_id;
+    }
+    ASSERT_EQ(listed.size(), all.size()) << max;
+    for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(listed[i], all[i].group_id + all[i].state) << max;
+  }
+}
+
 TEST(GroupCoordinator, ADescriptionHasAssignmentsOnlyWhileNobodyIsChangingThem) {
   TestCoordinator test;
   form_group(test, "g", {joining_as("g", "m1", "one")});

@@ -1,7 +1,9 @@
 // What is asked of a group coordinator, and what it answers: the doors translate their protocols to and from these.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -214,6 +216,12 @@ struct PendingTransaction {
 };
 
 // --- Administration --------------------------------------------------------------------------------------------------
+
+// A page of the groups by name.
+struct ListGroups {
+  std::optional<std::string> after;                 // those behind this one
+  size_t max = std::numeric_limits<size_t>::max();  // fewer are the last page
+};
 
 struct ListedGroup {
   std::string group_id;

@@ -5,8 +5,20 @@
 #include <fmt/core.h>
 
 #include "foundation/assert.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
+namespace {
+
+// Nodes of maps, and the strings of a partition and its offset.
+constexpr uint64_t kGroupBytes = 160;
+constexpr uint64_t kOffsetBytes = 256;
+
+uint64_t memory_of(const GroupPartition& partition, size_t metadata_bytes) {
+  return kOffsetBytes + partition.topic.size() + metadata_bytes;
+}
+
+}  // namespace
 
 std::string DurableGroups::to_string() const {
   std::string text;
@@ -57,13 +69,15 @@ Status GroupStore::apply_pending(const ProducerIdentity& producer, BytesView key
   if (!value) return error(ErrorCode::corrupt_data, "a transaction removes an offset of group {}", decoded.group_id);
   NARU_TRY_ASSIGN(CommittedOffset committed, decode_offset_value(*value));
   state_.pending.stage(producer, decoded, std::move(committed));
+  count_memory();
   return {};
 }
 
 void GroupStore::apply_marker(ProducerId producer, TransactionResult result) {
   for (auto& [key, committed] : state_.pending.end(producer, result)) {
-    state_.offsets[key.group_id][key.partition] = std::move(committed);
+    put_offset(key, std::move(committed));
   }
+  count_memory();
 }
 
 void GroupStore::emit_pending(const ProducerIdentity& producer, CoordinatorRecord record, CoordinatorOutcome& outcome) {
@@ -98,15 +112,53 @@ Status GroupStore::apply_offset(BytesView key, std::optional<BytesView> value) {
   if (value) {
     NARU_TRY_ASSIGN(CommittedOffset committed, decode_offset_value(*value));
     state_.pending.overtake(decoded);
-    state_.offsets[std::move(decoded.group_id)][std::move(decoded.partition)] = std::move(committed);
-    return {};
+    put_offset(std::move(decoded), std::move(committed));
+  } else {
+    state_.pending.drop(decoded);
+    remove_offset(decoded);
   }
-  state_.pending.drop(decoded);
-  const auto found = state_.offsets.find(decoded.group_id);
-  if (found == state_.offsets.end()) return {};
-  found->second.erase(decoded.partition);
-  if (found->second.empty()) state_.offsets.erase(found);
+  count_memory();
   return {};
+}
+
+void GroupStore::put_offset(OffsetKey key, CommittedOffset committed) {
+  const auto [group, is_new_group] = state_.offsets.try_emplace(std::move(key.group_id));
+  if (is_new_group) offset_bytes_ += kGroupBytes + group->first.size();
+  const auto [offset, is_new] = group->second.try_emplace(std::move(key.partition));
+  if (!is_new) offset_bytes_ -= memory_of(offset->first, offset->second.metadata.size());
+  offset_bytes_ += memory_of(offset->first, committed.metadata.size());
+  offset->second = std::move(committed);
+}
+
+void GroupStore::remove_offset(const OffsetKey& key) {
+  const auto group = state_.offsets.find(key.group_id);
+  if (group == state_.offsets.end()) return;
+  const auto offset = group->second.find(key.partition);
+  if (offset == group->second.end()) return;
+  offset_bytes_ -= memory_of(offset->first, offset->second.metadata.size());
+  group->second.erase(offset);
+  if (!group->second.empty()) return;
+  offset_bytes_ -= kGroupBytes + group->first.size();
+  state_.offsets.erase(group);
+}
+
+void GroupStore::count_memory() {
+  if (is_planted(RequestCanary::unpaid_offsets)) return;
+  memory_.set(offset_bytes_ + state_.pending.bytes());
+}
+
+uint64_t GroupStore::growth_by_group(std::string_view group_id) const {
+  return state_.offsets.contains(group_id) ? 0 : kGroupBytes + group_id.size();
+}
+
+uint64_t GroupStore::growth_by_offset(std::string_view group_id, const GroupPartition& partition,
+                                      size_t metadata_bytes) const {
+  const uint64_t after = memory_of(partition, metadata_bytes);
+  const GroupOffsets& offsets = offsets_of(group_id);
+  const auto found = offsets.find(partition);
+  if (found == offsets.end()) return after;
+  const uint64_t before = memory_of(partition, found->second.metadata.size());
+  return after > before ? after - before : 0;
 }
 
 Status GroupStore::apply_group(BytesView key, std::optional<BytesView> value) {

@@ -13,6 +13,7 @@
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "foundation/bytes.h"
 #include "foundation/status.h"
+#include "observability/state_memory.h"
 
 namespace naru {
 
@@ -30,6 +31,9 @@ struct DurableGroups {
 // Thread: the shard's strand.
 class GroupStore {
  public:
+  // `memory`: where offsets are counted, if anywhere; outlives it.
+  explicit GroupStore(MemoryBudget* memory = nullptr) : memory_(memory) {}
+
   static bool knows(int16_t record_type) { return record_type == kOffsetKeyType || record_type == kGroupKeyType; }
 
   // A record of a type that it knows. After an error nothing has changed.
@@ -48,11 +52,22 @@ class GroupStore {
   bool knows_group(std::string_view group_id) const;
   const DurableGroups& all() const { return state_; }
 
+  // To be asked before offsets are committed: about what the first one of a group, and each of them, adds to what there
+  // is. 0 for one that replaces as much.
+  uint64_t growth_by_group(std::string_view group_id) const;
+  uint64_t growth_by_offset(std::string_view group_id, const GroupPartition& partition, size_t metadata_bytes) const;
+  bool has_memory_for(uint64_t more_bytes) const { return memory_.has_room(more_bytes); }
+
  private:
   Status apply_offset(BytesView key, std::optional<BytesView> value);
   Status apply_group(BytesView key, std::optional<BytesView> value);
+  void put_offset(OffsetKey key, CommittedOffset committed);
+  void remove_offset(const OffsetKey& key);
+  void count_memory();
 
   DurableGroups state_;
+  uint64_t offset_bytes_ = 0;  // of those that are committed, about
+  StateMemory memory_;
 };
 
 }  // namespace naru

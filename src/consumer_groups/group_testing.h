@@ -213,9 +213,9 @@ class TestCoordinator {
            })
         .value();
   }
-  std::vector<ListedGroup> list() {
+  std::vector<ListedGroup> list(ListGroups page = {}) {
     return ask<std::vector<ListedGroup>>(
-               [&](auto reply, auto& outcome) { coordinator->list_groups(std::move(reply), time, outcome); })
+               [&](auto reply, auto& outcome) { coordinator->list_groups(page, std::move(reply), time, outcome); })
         .value();
   }
   DescribedGroup describe(std::string group) {

@@ -20,7 +20,9 @@ enum class RequestCanary : uint8_t {
   unlimited_pinned_files,    // answers that nobody reads keep any number of files open
   unlimited_deletions,       // DeleteRecords does what it was told, however often it is told and whoever has left
   unpaid_arrays,             // the decoded form of a request takes memory that no budget has
-  unlimited_state,           // so do the members of groups and the transactional ids
+  unlimited_state,           // so do the members of groups, their offsets and the transactional ids
+  groups_in_one_step,        // ListGroups asks a coordinator for all of its groups at once
+  unpaid_offsets,            // committed offsets are not counted at all
 };
 
 namespace request_canary_detail {

@@ -23,6 +23,8 @@ inline constexpr std::array kRequestCanaries = {
     RequestCanaryName{RequestCanary::unlimited_deletions, "unlimited_deletions"},
     RequestCanaryName{RequestCanary::unpaid_arrays, "unpaid_arrays"},
     RequestCanaryName{RequestCanary::unlimited_state, "unlimited_state"},
+    RequestCanaryName{RequestCanary::groups_in_one_step, "groups_in_one_step"},
+    RequestCanaryName{RequestCanary::unpaid_offsets, "unpaid_offsets"},
 };
 
 // Until the process ends.

@@ -1,5 +1,7 @@
 #include "observability/memory_budget.h"
 
+#include <algorithm>
+
 #include "async/ready_queue.h"
 #include "foundation/assert.h"
 
@@ -68,6 +70,11 @@ uint64_t MemoryBudget::limit(MemoryAccount account) const {
   return total_ / kParts[static_cast<size_t>(account)];
 }
 
+uint64_t MemoryBudget::counted(MemoryAccount account, uint64_t used) const {
+  // Nothing but state is charged anyway.
+  return account == MemoryAccount::coordinator_state ? std::min(used, 2 * limit(account)) : used;
+}
+
 bool MemoryBudget::take_of_account(MemoryAccount account, uint64_t bytes) {
   auto& used = used_by_account_[static_cast<size_t>(account)];
   const uint64_t before = used.fetch_add(bytes, std::memory_order_relaxed);
@@ -91,8 +98,8 @@ bool MemoryBudget::take(MemoryAccount account, uint64_t bytes) {
 // Sequentially consistent on used_ and waiting_: either this thread sees the waiter, or the waiter, who looks at used_
 // after it was counted, sees the freed bytes.
 void MemoryBudget::give_back(MemoryAccount account, uint64_t bytes) {
-  used_by_account_[static_cast<size_t>(account)].fetch_sub(bytes, std::memory_order_relaxed);
-  used_.fetch_sub(bytes);
+  const uint64_t before = used_by_account_[static_cast<size_t>(account)].fetch_sub(bytes, std::memory_order_relaxed);
+  used_.fetch_sub(counted(account, before) - counted(account, before - bytes));
   if (waiting_.load() > 0) serve_waiters();
 }
 
@@ -109,8 +116,8 @@ std::optional<MemoryLease> MemoryBudget::charge(MemoryAccount account, uint64_t 
 }
 
 MemoryLease MemoryBudget::charge_anyway(MemoryAccount account, uint64_t bytes) {
-  used_by_account_[static_cast<size_t>(account)].fetch_add(bytes, std::memory_order_relaxed);
-  used_.fetch_add(bytes);
+  const uint64_t before = used_by_account_[static_cast<size_t>(account)].fetch_add(bytes, std::memory_order_relaxed);
+  used_.fetch_add(counted(account, before + bytes) - counted(account, before));
   return {this, account, bytes};
 }
 

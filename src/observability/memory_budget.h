@@ -83,7 +83,9 @@ class MemoryBudget {
   // exceeded by it. Then nothing else is reserved until there is room again.
   std::optional<MemoryLease> charge(MemoryAccount account, uint64_t bytes);
 
-  // For what is there and stays, whatever the limits say, such as the state that a log holds.
+  // For what is there and stays, whatever the limits say, such as the state that a log holds. Beyond twice the
+  // account's part it does not count for the whole budget: then no request would be read any more, also none that makes
+  // the state smaller.
   MemoryLease charge_anyway(MemoryAccount account, uint64_t bytes);
   // Whether the account's part leaves so much. It may be gone a moment later.
   bool has_room(MemoryAccount account, uint64_t bytes) const;
@@ -119,6 +121,8 @@ class MemoryBudget {
 
   bool take_of_account(MemoryAccount account, uint64_t bytes);
   bool take(MemoryAccount account, uint64_t bytes);
+  // How much of what an account holds counts for the whole budget.
+  uint64_t counted(MemoryAccount account, uint64_t used) const;
   void give_back(MemoryAccount account, uint64_t bytes);
   void serve_waiters();
 

@@ -180,13 +180,28 @@ TEST(MemoryBudget, WhatIsThereIsCountedBeyondTheLimitAndLeavesNoRoom) {
   MemoryBudget budget(400);
   EXPECT_TRUE(budget.has_room(coordinator_state, 100));
   EXPECT_FALSE(budget.has_room(coordinator_state, 101));
-  MemoryLease state = budget.charge_anyway(coordinator_state, 500);
-  EXPECT_EQ(budget.used(), 500u);
+  MemoryLease state = budget.charge_anyway(coordinator_state, 150);
+  EXPECT_EQ(budget.used(), 150u);
   EXPECT_FALSE(budget.has_room(coordinator_state, 1));
-  EXPECT_FALSE(budget.try_reserve(request_bodies, 1)) << "the whole budget is used up";
+  EXPECT_FALSE(budget.try_reserve(request_bodies, 251)) << "it is part of the whole budget";
   state.shrink_to(40);
   EXPECT_TRUE(budget.has_room(coordinator_state, 60));
-  EXPECT_TRUE(budget.try_reserve(request_bodies, 300));
+  EXPECT_TRUE(budget.try_reserve(request_bodies, 360));
+}
+
+TEST(MemoryBudget, StateThatIsLargerThanTheBudgetDoesNotKeepRequestsFromBeingRead) {
+  MemoryBudget budget(400);
+  MemoryLease state = budget.charge_anyway(coordinator_state, 1000);
+  MemoryLease more = budget.charge_anyway(coordinator_state, 500);
+  EXPECT_EQ(budget.used(coordinator_state), 1500u);
+  EXPECT_EQ(budget.used(), 200u);
+  EXPECT_TRUE(budget.try_reserve(request_bodies, 200));
+  state.release();
+  EXPECT_EQ(budget.used(), 200u);
+  more.shrink_to(150);
+  EXPECT_EQ(budget.used(), 150u);
+  more.release();
+  EXPECT_EQ(budget.used(), 0u);
 }
 
 TEST(StateMemory, GrowsAndShrinksWithTheState) {

@@ -201,6 +201,32 @@ class HostileRequestsTest(unittest.TestCase):
         self.assertLess(peak_memory(broker), 900 * MIB)
         self.assert_serves(broker)
 
+    def test_offsets_with_long_notes(self):
+        broker, partitions, groups = self.broker("--set", "naru.memory.budget.bytes=33554432"), 100, 100
+        with Connection(broker) as client, RawClient(broker) as raw:
+            raw.create_topic("many", partitions)
+            wait_until(lambda: client.call("FindCoordinator", 1, key="g", key_type=0).error_code == 0,
+                       "the coordinator", broker)
+
+            def commit(group, note):
+                topics = [{"name": "many", "partitions": [
+                    {"partition_index": i, "committed_offset": 1, "committed_metadata": note} for i in range(partitions)]}]
+                answer = client.call("OffsetCommit", 2, group_id=group, generation_id_or_member_epoch=-1, member_id="",
+                                     retention_time_ms=-1, topics=topics)
+                errors = {one.error_code for one in answer.topics[0].partitions}
+                self.assertEqual(len(errors), 1, "a commit is taken as a whole or not at all")
+                return errors.pop()
+            wait_until(lambda: commit("group-0", "n" * 4000) == 0, "the group", broker)
+            errors = [commit(f"group-{i}", "n" * 4000) for i in range(groups)]
+            # Each takes 400 KiB, and all of them may take a quarter of 32 MiB.
+            self.assertLess(errors.count(0), 25)
+            self.assertEqual(set(errors), {0, COORDINATOR_NOT_AVAILABLE})
+            self.assertEqual(commit("group-0", "m" * 4000), 0, "what replaces as much is never refused")
+            self.assertEqual(commit("group-0", ""), 0)
+            self.assertEqual(client.call("DeleteGroups", 1, groups_names=["group-0", "group-1"]).results[1].error_code, 0)
+            self.assertEqual(commit(f"group-{groups}", "n" * 4000), 0, "there is room again")
+        self.assert_serves(broker)
+
 
 if __name__ == "__main__":
     unittest.main()

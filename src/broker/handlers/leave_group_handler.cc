@@ -57,6 +57,7 @@ Task<Response> handle_leave_group(const BrokerServices& services, const RequestC
                                   CoordinatorOutcome& outcome) mutable {
           groups.leave(std::move(leave), std::move(reply), time, outcome);
         });
+    co_await off_the_loop_if_large(services, context);
     fill(context, leave, answer ? *answer : LeaveAnswer{.error = answer.error().code(), .members = {}}, response);
   }
   co_return encode_reply(context, response);

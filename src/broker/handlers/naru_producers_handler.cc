@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/from_broker.h"
 #include "broker/hosted_partitions.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/naru_producers_request.h"
 #include "kafka_protocol/messages/naru_producers_response.h"
 
@@ -22,11 +23,14 @@ Task<Response> handle_naru_producers(const BrokerServices& services, const Reque
   kafka::NaruProducersResponse response;
   response.error_code = check_sender(services, request.broker_id, request.broker_epoch);
   if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
+  Turns turns(services, context);
   size_t bytes = 0;
   for (const auto& topic : request.topics) {
+    co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.topic_id = topic.topic_id;
     for (const auto& wanted : topic.partitions) {
+      co_await turns.step();
       auto& told = answered.partitions.emplace_back();
       told.partition_index = wanted.partition_index;
       const HostedPartition hosted = services.partitions.find(topic.topic_id, wanted.partition_index);
@@ -44,6 +48,7 @@ Task<Response> handle_naru_producers(const BrokerServices& services, const Reque
       bytes += told.snapshot.size();
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

@@ -154,10 +154,11 @@ std::optional<WallTimeMs> ConsumerGroups::empty_since(std::string_view group_id)
   return found->second.group.empty_since().value_or(found->second.loaded_at);
 }
 
-std::vector<ListedGroup> ConsumerGroups::list() const {
+std::vector<ListedGroup> ConsumerGroups::list(const ListGroups& page) const {
   std::vector<ListedGroup> result;
-  for (const auto& [group_id, entry] : groups_) {
-    result.push_back({group_id, "consumer", std::string(entry.group.state()), "consumer"});
+  auto each = page.after ? groups_.upper_bound(*page.after) : groups_.begin();
+  for (; each != groups_.end() && result.size() < page.max; ++each) {
+    result.push_back({each->first, "consumer", std::string(each->second.group.state()), "consumer"});
   }
   return result;
 }

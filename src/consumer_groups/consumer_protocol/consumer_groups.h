@@ -81,7 +81,7 @@ class ConsumerGroups {
   std::optional<WallTimeMs> empty_since(std::string_view group_id) const;
   const SharedTopics& topics() const { return topics_; }
   // By name.
-  std::vector<ListedGroup> list() const;
+  std::vector<ListedGroup> list(const ListGroups& page = {}) const;
   std::vector<std::string> empty_groups() const;
 
   // By group: for comparing what was loaded with what was live, and for printing.

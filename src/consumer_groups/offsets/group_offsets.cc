@@ -32,6 +32,30 @@ size_t record_bytes_of(const CommitOffsets& request) {
   return bytes;
 }
 
+// What the commit adds to the memory of the shard. An entry that is refused adds nothing.
+uint64_t growth_by(const CommitOffsets& request, const GroupStep& step) {
+  uint64_t bytes = step.store.growth_by_group(request.group_id);
+  for (const CommitOffsets::Entry& entry : request.entries) {
+    if (check_entry(entry, step.settings) != ErrorCode::none) continue;
+    bytes += step.store.growth_by_offset(request.group_id, entry.partition, entry.metadata.size());
+  }
+  return bytes;
+}
+
+uint64_t growth_by(const TransactionalCommit& request, const GroupStep& step) {
+  uint64_t bytes = 0;
+  for (const CommitOffsets::Entry& entry : request.offsets.entries) {
+    if (check_entry(entry, step.settings) != ErrorCode::none) continue;
+    const OffsetKey key{request.offsets.group_id, entry.partition};
+    bytes += step.store.pending().growth_by(request.producer.id, key, entry.metadata.size());
+  }
+  return bytes;
+}
+
+CommitAnswer refused_commit(const CommitOffsets& request, ErrorCode error) {
+  return {.entries = std::vector<ErrorCode>(request.entries.size(), error)};
+}
+
 CommittedOffset committed_offset(const CommitOffsets::Entry& entry, WallTimeMs now,
                                  std::optional<WallTimeMs> expires_at) {
   return {.offset = entry.offset,
@@ -94,11 +118,14 @@ void remove_offset(std::string_view group_id, const GroupPartition& partition, G
 }  // namespace
 
 CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step) {
-  CommitAnswer answer;
   if (record_bytes_of(request) > step.settings.commit_bytes_max) {
-    answer.entries.assign(request.entries.size(), ErrorCode::offset_metadata_too_large);
-    return answer;
+    return refused_commit(request, ErrorCode::offset_metadata_too_large);
   }
+  // A group that commits again what it has committed before is not refused because others have filled the memory.
+  if (!step.store.has_memory_for(growth_by(request, step))) {
+    return refused_commit(request, ErrorCode::coordinator_not_available);
+  }
+  CommitAnswer answer;
   answer.entries.reserve(request.entries.size());
   const std::optional<WallTimeMs> expires_at = expiry_of(request, step.time.wall_ms);
   for (const CommitOffsets::Entry& entry : request.entries) {
@@ -113,16 +140,13 @@ CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step) {
 
 CommitAnswer stage_offsets(const TransactionalCommit& request, GroupStep& step) {
   const CommitOffsets& offsets = request.offsets;
-  CommitAnswer answer;
   const size_t bytes = record_bytes_of(offsets);
-  if (bytes > step.settings.commit_bytes_max) {
-    answer.entries.assign(offsets.entries.size(), ErrorCode::offset_metadata_too_large);
-    return answer;
+  if (bytes > step.settings.commit_bytes_max) return refused_commit(offsets, ErrorCode::offset_metadata_too_large);
+  if (step.store.pending().bytes() + bytes > step.settings.pending_bytes_max ||
+      !step.store.has_memory_for(growth_by(request, step))) {
+    return refused_commit(offsets, ErrorCode::coordinator_not_available);
   }
-  if (step.store.pending().bytes() + bytes > step.settings.pending_bytes_max) {
-    answer.entries.assign(offsets.entries.size(), ErrorCode::coordinator_not_available);
-    return answer;
-  }
+  CommitAnswer answer;
   answer.entries.reserve(offsets.entries.size());
   for (const CommitOffsets::Entry& entry : offsets.entries) {
     const ErrorCode checked = check_entry(entry, step.settings);

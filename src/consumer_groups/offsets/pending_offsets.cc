@@ -7,10 +7,10 @@
 namespace naru {
 namespace {
 
-size_t memory_of(const OffsetKey& key, const CommittedOffset& committed) {
+size_t memory_of(const OffsetKey& key, size_t metadata_bytes) {
   // In both maps, with their nodes and strings.
   constexpr size_t kOverhead = 384;
-  return kOverhead + 2 * (key.group_id.size() + key.partition.topic.size()) + committed.metadata.size();
+  return kOverhead + 2 * (key.group_id.size() + key.partition.topic.size()) + metadata_bytes;
 }
 
 }  // namespace
@@ -18,7 +18,7 @@ size_t memory_of(const OffsetKey& key, const CommittedOffset& committed) {
 void PendingOffsets::stage(const ProducerIdentity& producer, const OffsetKey& key, CommittedOffset committed) {
   size_t before = 0;
   take(key, producer.id, before);
-  bytes_ += memory_of(key, committed);
+  bytes_ += memory_of(key, committed.metadata.size());
   groups_[key.group_id][key.partition].push_back({.producer = producer, .committed = std::move(committed)});
   by_producer_[producer.id].insert(key);
 }
@@ -82,6 +82,13 @@ std::vector<std::pair<OffsetKey, CommittedOffset>> PendingOffsets::overtaken_of(
   return overtaken;
 }
 
+size_t PendingOffsets::growth_by(ProducerId producer, const OffsetKey& key, size_t metadata_bytes) const {
+  const size_t after = memory_of(key, metadata_bytes);
+  const PendingOffset* replaced = find(key, producer);
+  const size_t before = replaced == nullptr ? 0 : memory_of(key, replaced->committed.metadata.size());
+  return after > before ? after - before : 0;
+}
+
 const PendingOffset* PendingOffsets::find(const OffsetKey& key, ProducerId producer) const {
   const OfGroup& group = of_group(key.group_id);
   const auto pending = group.find(key.partition);
@@ -98,7 +105,7 @@ std::optional<PendingOffset> PendingOffsets::take(const OffsetKey& key, Producer
   before = static_cast<size_t>(found - pending->second.data());
   const auto place = pending->second.begin() + static_cast<ptrdiff_t>(before);
   PendingOffset taken = std::move(*place);
-  bytes_ -= memory_of(key, taken.committed);
+  bytes_ -= memory_of(key, taken.committed.metadata.size());
   pending->second.erase(place);
   if (pending->second.empty()) group->second.erase(pending);
   if (group->second.empty()) groups_.erase(group);
