@@ -235,6 +235,8 @@ struct Broker::Parts {
   Task<void> stop_requests(StopPhases& phases);
   Task<void> end_requests();
   Task<void> stop_cluster();
+  Task<void> stop_partition_work();
+  Task<void> close_logs(Status& closed);
   Task<void> close_store(Status& closed);
 };
 
@@ -545,7 +547,8 @@ Task<void> Broker::Parts::stop_coordinators() {
 Task<void> Broker::Parts::stop_requests(StopPhases& phases) {
   if (!server) co_return;
   co_await to_loop(seams.scheduler);
-  co_await server->stop(seams.clock.now() + stop_limits::kConnections);
+  // It keeps to the limit itself, by cutting connections.
+  co_await phases.run_to_the_end("the connections", server->stop(seams.clock.now() + stop_limits::kConnections));
   co_await cluster->peers().close(PeerUse::requests);
   co_await phases.run("requests without a client", stop_limits::kRequests, end_requests());
 }
@@ -559,6 +562,21 @@ Task<void> Broker::Parts::end_requests() {
 Task<void> Broker::Parts::stop_cluster() {
   if (cluster) co_await cluster->stop();
   if (transactions) co_await transactions->stop_sending();
+}
+
+// What opens, makes, deletes and compacts logs.
+Task<void> Broker::Parts::stop_partition_work() {
+  {
+    const std::scoped_lock lock(background_mutex);
+    stopping = true;
+  }
+  co_await retry.stop();
+  co_await metadata.stop();
+  if (maintenance) co_await maintenance->stop();
+}
+
+Task<void> Broker::Parts::close_logs(Status& closed) {
+  closed = co_await keeper->close();
 }
 
 Task<void> Broker::Parts::close_store(Status& closed) {
@@ -576,17 +594,11 @@ Task<Status> Broker::stop() {
   co_await parts.stop_requests(phases);
   co_await phases.run("what other brokers were asked", stop_limits::kCluster, parts.stop_cluster());
   if (parts.controller) co_await phases.run("the controller", stop_limits::kController, parts.controller->stop());
-  {
-    const std::scoped_lock lock(parts.background_mutex);
-    parts.stopping = true;
-  }
-  co_await parts.retry.stop();
-  co_await parts.metadata.stop();
-  if (parts.maintenance) co_await parts.maintenance->stop();
+  co_await phases.run_to_the_end("what is being done with partitions", parts.stop_partition_work());
   Status closed;
-  if (parts.keeper) closed = co_await parts.keeper->close();
-  if (parts.store) co_await parts.close_store(closed);
-  // Nothing is left to wait for.
+  if (parts.keeper) co_await phases.run_to_the_end("the logs", parts.close_logs(closed));
+  if (parts.store) co_await phases.run("the store", stop_limits::kStore, parts.close_store(closed));
+  // What was left behind has nothing to wait for any more.
   co_await parts.background.join();
   co_await phases.join();
   co_await parts.marker_writer.stop();  // handlers were its callers

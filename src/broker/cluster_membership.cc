@@ -127,7 +127,10 @@ Task<void> ClusterMembership::wait_until_led(int64_t still_led, MonotonicTime de
 Task<void> ClusterMembership::pass_office_on() {
   if (parts_.metadata.current()->brokers().size() <= 1) co_return;
   const MonotonicTime deadline = parts_.seams.clock.now() + kOfficePatience;
+  // The whole cluster is shutting down: nobody is there to be told.
+  const bool last = parts_.controller.all_others_stop(parts_.config.node_id);
   co_await parts_.controller.resign();
+  if (last) co_return;
   Status told(ErrorCode::not_controller, "nobody has taken the office");
   while (!told.ok() && parts_.seams.clock.now() < deadline) {
     ignore(co_await sleep_until(parts_.seams.scheduler, parts_.seams.clock.now() + kHandOverLook));

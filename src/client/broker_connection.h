@@ -33,7 +33,7 @@ struct ConnectionOptions {
 class BrokerConnection final : public StreamObserver, public std::enable_shared_from_this<BrokerConnection> {
  public:
   // Connects and learns the versions of the broker's APIs. Whoever cancels does not wait for a broker that does not
-  // answer; only for the network to say whether it can be reached.
+  // answer, or cannot be reached.
   static Task<Result<std::shared_ptr<BrokerConnection>>> open(Seams seams, Endpoint address, ConnectionOptions options,
                                                               CancelToken cancelled = {});
 

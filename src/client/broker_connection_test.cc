@@ -174,6 +174,41 @@ TEST_F(ConnectionTest, AMovedControllerIsAskedAgain) {
   EXPECT_EQ(asked, 2);
 }
 
+Task<void> connect_in_vain(ClusterClient& client, int& refused) {
+  const auto connection = co_await client.any_broker();
+  if (!connection && connection.error() == ErrorCode::cancelled) ++refused;
+}
+
+TEST_F(ConnectionTest, ClosingWaitsForNoBrokerThatCannotBeReached) {
+  world_.network().block("client", "broker");
+  world_.network().options.connect_timeout = 1h;
+  ClusterClient client(seams(), {.bootstrap = {{"broker", kPort}}});
+  int refused = 0;
+  TaskGroup group;
+  for (int i = 0; i < 3; ++i) group.spawn(connect_in_vain(client, refused));
+  world_.run_for(5s);
+  EXPECT_EQ(refused, 0);
+  const MonotonicTime closed = world_.now();
+  client.close();
+  world_.run_task(group.join());
+  EXPECT_EQ(refused, 3);
+  EXPECT_LT(world_.now() - closed, 1s);
+}
+
+TEST_F(ConnectionTest, ClosingWaitsForNoBrokerThatDoesNotAnswer) {
+  broker_.on(kafka::ApiKey::api_versions, [](const auto&) { return std::nullopt; });
+  ClusterClient client(seams(), {.bootstrap = {{"broker", kPort}}, .request_timeout = 1h});
+  int refused = 0;
+  TaskGroup group;
+  group.spawn(connect_in_vain(client, refused));
+  world_.run_for(5s);
+  const MonotonicTime closed = world_.now();
+  client.close();
+  world_.run_task(group.join());
+  EXPECT_EQ(refused, 1);
+  EXPECT_LT(world_.now() - closed, 1s);
+}
+
 TEST_F(ConnectionTest, AClosedClientRefuses) {
   ClusterClient client(seams(), options());
   const auto connection = run(client.any_broker());

@@ -28,6 +28,7 @@ ClusterClient::~ClusterClient() {
 
 void ClusterClient::close() {
   closed_ = true;
+  closing_.cancel();
   for (auto& [name, slot] : slots_) {
     if (const Connection open = std::exchange(slot.open, nullptr)) open->close();
   }
@@ -50,10 +51,10 @@ Task<Result<Connection>> ClusterClient::connect(Endpoint address, ConnectionUse 
   const ConnectionOptions options{.client_id = options_.client_id,
                                   .software_version = options_.software_version,
                                   .request_timeout = options_.request_timeout};
-  Result<Connection> opened = co_await BrokerConnection::open(seams_, std::move(address), options);
+  Result<Connection> opened = co_await BrokerConnection::open(seams_, std::move(address), options, closing_.token());
   slot.opening = false;
-  if (opened && closed_) {
-    (*opened)->close();
+  if (closed_) {
+    if (opened) (*opened)->close();
     opened = failure(closed_error());
   }
   slot.open = opened.value_or(nullptr);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/cancellation.h"
 #include "async/one_shot.h"
 #include "async/task.h"
 #include "client/broker_connection.h"
@@ -58,7 +59,7 @@ class ClusterClient {
   Task<Status> refresh_all();
   const ClusterMetadata& metadata() const { return metadata_; }
 
-  // Fails what waits, and every later call.
+  // Fails what waits, attempts to connect included, and every later call.
   void close();
   bool closed() const { return closed_; }
 
@@ -82,6 +83,7 @@ class ClusterClient {
   const ClientOptions options_;
   std::map<SlotName, Slot> slots_;  // references stay valid; bounded by the addresses that brokers advertise
   ClusterMetadata metadata_;
+  CancelSource closing_;  // ends attempts to connect
   bool closed_ = false;
 };
 

@@ -191,7 +191,7 @@ class BrokerChangesModel {
 
   void settle_and_check() {
     const auto before = partitions();
-    SettlePartitionsPlanner planner(config_, stopping_);
+    SettlePartitionsPlanner planner(config_, [this] { return stopping_; });
     run_planner(planner);
     check_changes(before, true);
     for (const auto& [name, state] : partitions()) {

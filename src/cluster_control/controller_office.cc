@@ -238,7 +238,7 @@ Task<Status> ControllerOffice::settle_if_needed() {
   const bool asked = settle_again_.exchange(false);
   if (!asked && settled_brokers_ == epochs_of(*before)) co_return Status();
   const BrokerStandings standings(*before, stopping());
-  SettlePartitionsPlanner planner(parts_.config, stopping());
+  SettlePartitionsPlanner planner(parts_.config, [this] { return stopping(); });
   co_await parts_.runner.run(planner);
   if (!planner.status().ok()) {
     if (asked) settle_again_ = true;

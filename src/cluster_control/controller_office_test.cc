@@ -429,6 +429,31 @@ TEST_F(ControllerOfficeTest, ALeaderGetsAnotherIsrAndAStoppedBrokerLeadsNothing)
   EXPECT_EQ(alone->front().now.isr, std::vector<BrokerId>{state.leader});
 }
 
+Task<void> announce_stop(ControllerShell& controller, BrokerId id, int64_t epoch) {
+  EXPECT_TRUE((co_await controller.controlled_shutdown(id, epoch)).has_value());
+}
+
+TEST_F(ControllerOfficeTest, BrokersThatStopTogetherHandOverToThoseThatStay) {
+  OfficeCluster cluster(11);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.create(1, "orders", 12).ok());
+  const auto before = cluster.stored()->find_topic("orders")->partitions;
+  ControllerShell& controller = cluster.shell(1);
+  EXPECT_FALSE(controller.all_others_stop(BrokerId(1)));
+  TaskGroup stops;
+  for (const int32_t id : {2, 3})
+    stops.spawn(announce_stop(controller, BrokerId(id), cluster.shell(id).broker_epoch()));
+  cluster.world().run_task(stops.join());
+  EXPECT_TRUE(controller.all_others_stop(BrokerId(1)));
+  const auto after = cluster.stored()->find_topic("orders")->partitions;
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i]->leader, BrokerId(1));
+    // Not by way of the other one.
+    const int32_t moves = before[i]->leader == BrokerId(1) ? 0 : 1;
+    EXPECT_EQ(after[i]->leader_epoch, before[i]->leader_epoch + moves) << i;
+  }
+}
+
 TEST_F(ControllerOfficeTest, PreferredLeadersComeBackByThemselvesAfterAWhile) {
   OfficeCluster cluster(11);
   cluster.start_all();

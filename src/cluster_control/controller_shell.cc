@@ -153,10 +153,16 @@ Task<Result<std::vector<TopicPartition>>> ControllerShell::controlled_shutdown(B
   NARU_CO_TRY(co_await runner_.look_again());
   NARU_CO_TRY(check_registered(*runner_.image(), broker, broker_epoch));
   office_.note_stopping(broker, broker_epoch);
-  SettlePartitionsPlanner planner(config_, office_.stopping());
+  SettlePartitionsPlanner planner(config_, [this] { return office_.stopping(); });
   co_await runner_.run(planner);
   NARU_CO_TRY(planner.status());
   co_return led_by(*runner_.image(), broker);
+}
+
+bool ControllerShell::all_others_stop(BrokerId self) const {
+  const BrokerStandings standings(*runner_.image(), office_.stopping());
+  return std::ranges::all_of(standings.registered(),
+                             [self](const auto& broker) { return broker.first == self || broker.second.stopping; });
 }
 
 Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broker_epoch, PartitionIds partitions) {
@@ -171,7 +177,7 @@ Task<Status> ControllerShell::report_offline_logs(BrokerId broker, int64_t broke
   NoteOfflineLogsPlanner note(broker, {broker_epoch, std::move(partitions)});
   co_await runner_.run(note);
   NARU_CO_TRY(note.status());
-  SettlePartitionsPlanner planner(config_, office_.stopping());
+  SettlePartitionsPlanner planner(config_, [this] { return office_.stopping(); });
   co_await runner_.run(planner);
   NARU_CO_TRY(planner.status());
   log_warn("controller", "broker {} has {} offline logs of replicated partitions: {} get new leaders, {} have none",
@@ -184,7 +190,7 @@ Task<Status> ControllerShell::unregister_broker(BrokerId broker) {
   const MetadataImagePtr image = runner_.image();
   if (image->find_broker(broker) == nullptr && image->known_brokers().contains(broker)) {
     // It may have gone a moment ago: it leaves the ISRs that have other members first.
-    SettlePartitionsPlanner settle(config_, office_.stopping());
+    SettlePartitionsPlanner settle(config_, [this] { return office_.stopping(); });
     co_await runner_.run(settle);
     NARU_CO_TRY(settle.status());
   }

@@ -74,7 +74,7 @@ class MetadataBench {
     image_ = *builder.build();
   }
   void settle(const StoppingBrokers& stopping = {}) {
-    SettlePartitionsPlanner planner(config_, stopping);
+    SettlePartitionsPlanner planner(config_, [&stopping] { return stopping; });
     run(planner);
   }
   // Of a broker that is known to the controller.

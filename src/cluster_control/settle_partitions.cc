@@ -26,14 +26,14 @@ KnownBroker settled_broker(const BrokerMetadata& broker, KnownBroker known) {
 
 }  // namespace
 
-SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping)
-    : config_(config), stopping_(std::move(stopping)) {}
+SettlePartitionsPlanner::SettlePartitionsPlanner(const BrokerConfig& config, AskWhoStops who_stops)
+    : config_(config), who_stops_(std::move(who_stops)) {}
 
 void SettlePartitionsPlanner::begin_step(const MetadataImage& image) {
   if (!std::exchange(began_, true)) {
     for (const auto& [id, broker] : image.brokers()) first_seen_.emplace(id, broker.epoch);
   }
-  brokers_ = BrokerStandings(image, stopping_);
+  brokers_ = BrokerStandings(image, who_stops_());
   rules_ = std::make_unique<ElectionRulesOfTopics>(config_, image);
   step_ = {};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,8 +29,12 @@ class SettlePartitionsPlanner final : public PartitionSweep {
     int64_t data_lost = 0;      // no member of the ISR has data any more
   };
 
+  // Asked for at each attempt. When many brokers stop at once, the first of their planners whose turn comes sees all of
+  // them, so no leadership moves to a broker that is about to stop, and the others find nothing left to do.
+  using AskWhoStops = std::function<StoppingBrokers()>;
+
   // `config` outlives the planner.
-  SettlePartitionsPlanner(const BrokerConfig& config, StoppingBrokers stopping);
+  SettlePartitionsPlanner(const BrokerConfig& config, AskWhoStops who_stops);
 
   const Tally& tally() const { return tally_; }
   // The brokers that were there when it began, with the epochs in which they were: what all partitions are in line
@@ -45,7 +50,7 @@ class SettlePartitionsPlanner final : public PartitionSweep {
   bool concerns(const PartitionState& state) const;
 
   const BrokerConfig& config_;
-  const StoppingBrokers stopping_;
+  const AskWhoStops who_stops_;
   bool began_ = false;
   std::map<BrokerId, int64_t> first_seen_;
   BrokerStandings brokers_;

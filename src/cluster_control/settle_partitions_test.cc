@@ -39,7 +39,7 @@ TEST_F(SettlePartitionsTest, TenThousandPartitionsAreAHandfulOfTransactions) {
                                            [](const PartitionStatePtr& state) { return state->leader; });
   bench_.lose_broker(BrokerId(1));
   const size_t before = bench_.transactions();
-  SettlePartitionsPlanner planner(config_, {});
+  SettlePartitionsPlanner planner(config_, [] { return StoppingBrokers(); });
   bench_.run(planner);
   EXPECT_LE(bench_.transactions() - before, 3u);
   EXPECT_EQ(planner.tally().new_leaders, led_by_1);
@@ -89,7 +89,7 @@ TEST_F(SettlePartitionsTest, ABrokerIsNotSettledBeforeAllPartitionsAre) {
   create("most", 10'000, 3);
   bench_.lose_broker(BrokerId(1));
   bench_.register_broker(BrokerId(1), true, {{77, 77}});
-  SettlePartitionsPlanner interrupted(config_, {});
+  SettlePartitionsPlanner interrupted(config_, [] { return StoppingBrokers(); });
   const auto first = interrupted.plan(bench_.image());
   ASSERT_TRUE(first);
   bench_.commit(*first);
@@ -108,7 +108,7 @@ TEST_F(SettlePartitionsTest, ABrokerThatComesWhileOthersAreDealtWithIsLeftToTheN
   create("more", 10'000, 3);
   create("most", 10'000, 3);
   bench_.lose_broker(BrokerId(1));
-  SettlePartitionsPlanner planner(config_, {});
+  SettlePartitionsPlanner planner(config_, [] { return StoppingBrokers(); });
   bench_.commit(*planner.plan(bench_.image()));
   planner.committed();
   bench_.register_broker(BrokerId(1), false, {{77, 77}});

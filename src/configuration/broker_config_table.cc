@@ -78,9 +78,10 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .type = int32,
      .default_text = "120000",
      .help =
-         "How long a broker that stops may take. Clients, other brokers and the coordination service hold it up for "
-         "less than a minute; closing many logs on a slow disk takes longer. When the time is over the process ends "
-         "without the mark of a clean shutdown, and the next start recovers the logs.",
+         "How long a broker may take to stop, from the signal on, also while it starts. Clients, other brokers and the "
+         "coordination service hold it up for less than a minute; closing many logs on a slow disk takes longer. When "
+         "the time is over the process ends with exit code 1 and without the mark of a clean shutdown, and the next "
+         "start recovers the logs.",
      .minimum = 1000,
      .maximum = 86'400'000,
      .is_kafkas = false},

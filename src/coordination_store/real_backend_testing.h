@@ -17,8 +17,10 @@ Task<void> keep_value(Task<T> task, std::optional<T>& value) {
   value.emplace(co_await std::move(task));
 }
 
+inline constexpr size_t kSharedLoops = 2;
+
 inline RealPlatform& shared_platform() {
-  static RealPlatform platform({.loops = 2, .workers = 4});
+  static RealPlatform platform({.loops = kSharedLoops, .workers = 4});
   return platform;
 }
 

@@ -10,6 +10,7 @@
 #include "coordination_store/coordination_store_contract.h"
 #include "coordination_store/real_backend_testing.h"
 #include "coordination_store/server_process_testing.h"
+#include "platform/real/stuck_loops_testing.h"
 
 namespace naru {
 
@@ -162,10 +163,40 @@ TYPED_TEST_P(ServerFaults, AWatchSurvivesACut) {
   this->wait_for_text(*this->proxied_, *watch, "topics/a", "2");
 }
 
+// Clients may keep the loops of a broker busy. That is not the end of its session.
+TYPED_TEST_P(ServerFaults, ASessionOutlivesLoopsThatAreStuckForLongerThanItsTimeout) {
+  constexpr Duration kTimeout = 6s;
+  this->reopen(this->direct_, this->server_.port(), kTimeout);
+  ASSERT_EQ(this->put(*this->direct_, "brokers/1", "here", true), ErrorCode::none);
+  const int64_t session = run_for_real(this->direct_->session()).id;
+  {
+    StuckLoops stuck(shared_platform().seams().scheduler, kSharedLoops);
+    stuck.stay(2 * kTimeout + 2s);
+  }
+  this->wait_for(*this->direct_, SessionState::connected);
+  EXPECT_EQ(run_for_real(this->direct_->session()).id, session);
+  EXPECT_EQ(this->text(*this->proxied_, "brokers/1"), "here");
+}
+
+TYPED_TEST_P(ServerFaults, AStoreWhoseServerHangsIsClosedSoon) {
+  constexpr Duration kTimeout = 60s;
+  this->reopen(this->direct_, this->server_.port(), kTimeout);
+  this->server_.process().pause();
+  // Until something is under way that would wait for half of that time.
+  const Seams seams = shared_platform().seams();
+  ASSERT_TRUE(run_for_real(sleep_until(seams.scheduler, seams.clock.now() + kTimeout / 6 + 1s)).ok());
+  const MonotonicTime begun = seams.clock.now();
+  EXPECT_TRUE(run_for_real(this->direct_->close()).ok());
+  EXPECT_LT(seams.clock.now() - begun, kTimeout / 4);
+  this->server_.process().resume();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(ServerFaults, AServerThatIsKilledAndStartedAgainKeepsKeysSessionsAndWatches,
                             AServerThatPausesSuspendsTheSessionUntilItGoesOn,
                             ASilentSessionExpiresLosesItsKeysAndLearnsItWhenThereIsContactAgain,
                             ATransactionWhoseConnectionIsCutBeforeTheAnswerHasAnUnknownOutcome,
-                            ATransactionIsNotSentASecondTime, AWatchSurvivesACut);
+                            ATransactionIsNotSentASecondTime, AWatchSurvivesACut,
+                            ASessionOutlivesLoopsThatAreStuckForLongerThanItsTimeout,
+                            AStoreWhoseServerHangsIsClosedSoon);
 
 }  // namespace naru

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "async/one_shot.h"
+#include "platform/real/busy_listener_testing.h"
 #include "platform/real/real_platform.h"
 #include "platform/seams.h"
 #include "platform/simulated/simulated_world.h"
@@ -24,6 +25,8 @@ class TransportPlace {
   virtual Seams seams() = 0;
   virtual void run(Task<void> task) = 0;
   virtual std::string folder() = 0;
+  // From which no answer comes to those who want to connect.
+  virtual Endpoint silent_address() = 0;
 };
 
 class RealTransportPlace final : public TransportPlace {
@@ -37,8 +40,10 @@ class RealTransportPlace final : public TransportPlace {
   Seams seams() override { return platform_.seams(); }
   void run(Task<void> task) override { platform_.run(std::move(task)); }
   std::string folder() override { return folder_; }
+  Endpoint silent_address() override { return busy_.address(); }
 
  private:
+  const BusyListener busy_;
   RealPlatform platform_{{.loops = 1, .workers = 2}};
   std::string folder_;
 };
@@ -48,6 +53,10 @@ class PretendedTransportPlace final : public TransportPlace {
   Seams seams() override { return process_->seams(); }
   void run(Task<void> task) override { world_.run_task(std::move(task)); }
   std::string folder() override { return ""; }
+  Endpoint silent_address() override {
+    world_.network().block("host", "elsewhere");
+    return {"elsewhere", 9092};
+  }
 
  private:
   SimulatedWorld world_{42};
@@ -344,6 +353,18 @@ TEST_P(TransportContract, DoesNotConnectOnceItIsCancelled) {
       EXPECT_FALSE(stream.has_value());
       if (!stream) EXPECT_EQ(stream.error(), ErrorCode::cancelled);
     }
+  }(*place));
+}
+
+// Ten seconds later it would have timed out, which is another error.
+TEST_P(TransportContract, ConnectingEndsWhenItIsCancelledOnTheWay) {
+  place->run([](TransportPlace& where) -> Task<void> {
+    Seams seams = where.seams();
+    CancelSource source;
+    seams.scheduler.start_timer(seams.clock.now() + 100ms, [source]() mutable { source.cancel(); });
+    const auto stream = co_await seams.transport.connect(where.silent_address(), source.token());
+    EXPECT_FALSE(stream.has_value());
+    if (!stream) EXPECT_EQ(stream.error(), ErrorCode::cancelled) << stream.error().to_string();
   }(*place));
 }
 

@@ -18,12 +18,14 @@
 #include "platform/real/posix_file_system.h"
 #include "platform/real/processors.h"
 #include "platform/real/real_platform.h"
+#include "platform/real/thread_timer.h"
 #include "server_main/admin_page.h"
 
 namespace naru {
 namespace {
 
 constexpr uint64_t kConfigFileBytesMax = 1 << 20;
+constexpr unsigned kLastWordsSeconds = 2;
 
 // Empty where it is not known: data folders are then used as they are written.
 std::string working_folder() {
@@ -107,8 +109,12 @@ struct AskedToStop {
   Wakeup wakeup;
 };
 
-// A disk that hangs must not keep the process for ever. What is lost is the mark of a clean shutdown.
+// A disk that hangs, or a loop that does not come back, must not keep the process for ever. What is lost is the mark of
+// a clean shutdown. On a thread that no loop and no worker holds up.
 void give_up(Milliseconds timeout) {
+  // Whoever is stuck may have the log, or its reader may be.
+  ::signal(SIGALRM, [](int) { ::_exit(1); });
+  ::alarm(kLastWordsSeconds);
   log_error(
       "server",
       "not stopped within {} ms (naru.shutdown.timeout.ms): the process ends now, and the next start recovers the "
@@ -122,11 +128,12 @@ struct Outcome {
 };
 
 Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string_view version, AdminPage* admin,
-                 Outcome& outcome, std::unique_ptr<Broker>& broker) {
+                 ThreadTimer& stop_limit, Outcome& outcome, std::unique_ptr<Broker>& broker) {
   const Seams seams = platform.seams();
   const MonotonicTime begun = seams.clock.now();
   const auto asked = std::make_shared<AskedToStop>();
-  platform.on_termination_signal([asked](int signal) { asked->by(signal); });
+  platform.on_termination_signal([asked](int signal) { asked->by(signal); },
+                                 [&stop_limit, &config] { stop_limit.start(config.shutdown_timeout); });
 
   const HeapKeeper heap(seams.clock, seams.scheduler);
   auto started = co_await Broker::start(seams, config, asked->source.token());
@@ -156,10 +163,7 @@ Task<void> serve(RealPlatform& platform, const BrokerConfig& config, std::string
 
   co_await asked->wakeup.event();
   if (admin != nullptr) admin->show(nullptr);
-  const auto limit = seams.scheduler.start_timer(seams.clock.now() + config.shutdown_timeout,
-                                                 [timeout = config.shutdown_timeout] { give_up(timeout); });
   const Status stopped = co_await broker->stop();
-  seams.scheduler.cancel_timer(limit);
   if (stopped.ok()) {
     log_info("server", "stopped; every log is closed");
     outcome.exit_code = 0;
@@ -193,10 +197,11 @@ int run_server(const command_line::ServerFlags& flags, const command_line::Envir
     admin = std::move(*listening);
   }
   Outcome outcome;
+  ThreadTimer stop_limit([timeout = config->shutdown_timeout] { give_up(timeout); });  // to the very end
   std::unique_ptr<Broker> broker;  // destroyed when no thread of the platform can reach it any more
   {
     RealPlatform platform(platform_options(*config));
-    platform.run(serve(platform, *config, version, admin.get(), outcome, broker));
+    platform.run(serve(platform, *config, version, admin.get(), stop_limit, outcome, broker));
   }
   return outcome.exit_code;
 }

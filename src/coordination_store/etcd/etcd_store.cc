@@ -6,6 +6,7 @@ namespace naru {
 namespace {
 
 constexpr int kKeysPerPage = 250;
+constexpr Duration kCloseTimeout = 3s;  // until the lease is revoked, or not
 
 }  // namespace
 
@@ -34,7 +35,13 @@ Task<Status> EtcdStore::begin() {
 
 Task<Status> EtcdStore::close() {
   if (closed_.exchange(true)) co_return Status();
+  // A server that hangs is not waited for: then the session ends by its timeout.
+  CancelSource limit;
+  const CancelCallback on_limit(limit.token(), [this] { client_.http().abort(); });
+  const auto timer =
+      seams_.scheduler.start_timer(seams_.clock.now() + kCloseTimeout, [limit]() mutable { limit.cancel(); });
   co_await session_.end();
+  seams_.scheduler.cancel_timer(timer);
   co_await watches_->stop();
   co_await on_worker(seams_.scheduler, [this] { client_.http().close(); });
   co_return Status();

@@ -272,7 +272,7 @@ Status HttpClient::open() {
 }
 
 void HttpClient::abort() {
-  engine_->abort();
+  if (engine_) engine_->abort();
 }
 
 void HttpClient::close() {

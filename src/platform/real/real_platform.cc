@@ -76,7 +76,7 @@ struct RealPlatform::Parts {
   std::unique_ptr<WorkerPool> workers;
   UvScheduler scheduler;
   UvTransport transport;
-  std::unique_ptr<SignalWatcher> signals;  // belongs to the first loop
+  std::unique_ptr<SignalWatcher> signals;
   TaskGroup tasks;
 };
 
@@ -90,9 +90,9 @@ RealPlatform::RealPlatform(RealPlatformOptions options) {
 
 RealPlatform::~RealPlatform() {
   NARU_ASSERT(EventLoop::current() == nullptr, "the platform cannot be ended by one of its own threads");
+  parts_->signals.reset();
   parts_->workers.reset();
   parts_->watchdog.stop();
-  parts_->loops[0].post([this] { parts_->signals.reset(); });
   parts_->loops.stop();
 }
 
@@ -108,11 +108,15 @@ void RealPlatform::run(Task<void> task) {
   ended->wait();
 }
 
-void RealPlatform::on_termination_signal(UniqueFunction<void(int signal)> received) {
-  parts_->loops[0].post([this, received = std::move(received)]() mutable {
-    NARU_ASSERT(!parts_->signals, "termination signals are already watched");
-    parts_->signals = std::make_unique<SignalWatcher>(parts_->loops[0], std::move(received));
-  });
+void RealPlatform::on_termination_signal(UniqueFunction<void(int signal)> received, UniqueFunction<void()> at_once) {
+  NARU_ASSERT(!parts_->signals, "termination signals are already watched");
+  // Shared with what may still wait for the loop.
+  const auto kept = std::make_shared<UniqueFunction<void(int signal)>>(std::move(received));
+  parts_->signals = std::make_unique<SignalWatcher>(
+      [&loop = parts_->loops[0], kept, at_once = std::move(at_once)](int signal) mutable {
+        if (at_once) at_once();
+        loop.post([kept, signal] { (*kept)(signal); });
+      });
 }
 
 uint64_t RealPlatform::loop_stalls() const {

@@ -34,8 +34,9 @@ class RealPlatform {
   void run(Task<void> task);
 
   // Calls `received` on an event loop for each SIGTERM, SIGINT and SIGHUP from now on, but not for a SIGHUP that the
-  // process was started to ignore. Once.
-  void on_termination_signal(UniqueFunction<void(int signal)> received);
+  // process was started to ignore. `at_once` is called before, on a thread of its own, even while no event loop comes
+  // back. Once.
+  void on_termination_signal(UniqueFunction<void(int signal)> received, UniqueFunction<void()> at_once = {});
 
   // For metrics. Any thread.
   uint64_t loop_stalls() const;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <semaphore>
 #include <set>
@@ -23,8 +24,11 @@
 #include "async/one_shot.h"
 #include "async/task_group.h"
 #include "foundation/sanitized_testing.h"
+#include "platform/real/busy_listener_testing.h"
 #include "platform/real/event_loop.h"
 #include "platform/real/real_clock.h"
+#include "platform/real/stuck_loops_testing.h"
+#include "platform/real/thread_timer.h"
 #include "platform/real/unique_descriptor.h"
 #include "platform/real/worker_pool.h"
 
@@ -212,6 +216,43 @@ TEST(RealPlatform, HearsTerminationSignals) {
   }(received));
 }
 
+TEST(RealPlatform, HearsTerminationSignalsAtOnceWhileAllLoopsAreStuck) {
+  RealPlatform platform({.loops = 2});
+  std::promise<void> at_once;
+  OneShot<int> received;
+  platform.on_termination_signal([&received](int signal) { received.set(signal); },
+                                 [&at_once] { at_once.set_value(); });
+  {
+    const StuckLoops stuck(platform.seams().scheduler, 2);
+    ::raise(SIGTERM);
+    EXPECT_EQ(at_once.get_future().wait_for(60s), std::future_status::ready);
+    EXPECT_FALSE(received.is_set());
+  }
+  platform.run([](OneShot<int>& wait) -> Task<void> { EXPECT_EQ(co_await wait, SIGTERM); }(received));
+}
+
+TEST(ThreadTimer, RunsWhileAllLoopsAreStuck) {
+  RealPlatform platform({.loops = 2});
+  std::promise<void> ran;
+  ThreadTimer timer([&ran] { ran.set_value(); });
+  const StuckLoops stuck(platform.seams().scheduler, 2);
+  timer.start(1ms);
+  timer.start(1ms);
+  EXPECT_EQ(ran.get_future().wait_for(60s), std::future_status::ready);
+}
+
+TEST(ThreadTimer, NeverRunsOnceItIsDestroyedAndKeepsNobodyWaiting) {
+  bool ran = false;
+  {
+    const ThreadTimer never_started([&ran] { ran = true; });
+  }
+  {
+    ThreadTimer timer([&ran] { ran = true; });
+    timer.start(24h);
+  }
+  EXPECT_FALSE(ran);
+}
+
 TEST(RealPlatform, HearsThatItsTerminalIsGone) {
   RealPlatform platform({.loops = 1});
   OneShot<int> received;
@@ -334,37 +375,6 @@ class Client final : public StreamObserver {
   size_t received_ = 0;  // touched by the loop only
   OneShot<> received_all_;
   OneShot<>* writable_ = nullptr;  // touched by the loop only
-};
-
-// A listener whose queue of connections is full: the kernel answers nothing to those who come later.
-class BusyListener {
- public:
-  BusyListener() {
-    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address_;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address_), length), 0);
-    EXPECT_EQ(::listen(listener_, 0), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address_), &length), 0);
-    for (int& client : clients_) {
-      client = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-      std::ignore = ::connect(client, reinterpret_cast<sockaddr*>(&address_), length);
-    }
-  }
-  ~BusyListener() {
-    for (const int client : clients_) ::close(client);
-    ::close(listener_);
-  }
-  BusyListener(const BusyListener&) = delete;
-  BusyListener& operator=(const BusyListener&) = delete;
-
-  Endpoint address() const { return {"127.0.0.1", ntohs(address_.sin_port)}; }
-
- private:
-  int listener_ = -1;
-  sockaddr_in address_{};
-  std::array<int, 4> clients_{};
 };
 
 TEST(RealTransport, AConnectThatNobodyAnswersCanBeCancelled) {

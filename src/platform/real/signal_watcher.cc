@@ -1,13 +1,14 @@
 #include "platform/real/signal_watcher.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <uv.h>
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "foundation/assert.h"
-#include "platform/real/event_loop.h"
 
 namespace naru {
 namespace {
@@ -22,30 +23,50 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-SignalWatcher::SignalWatcher(EventLoop& loop, UniqueFunction<void(int signal)> received)
-    : loop_(loop), received_(std::move(received)) {
-  for (const int watched : kSignals) {
-    if (watched == SIGHUP && is_ignored(watched)) continue;
-    uv_signal_t* const added = handles_.emplace_back(new uv_signal_t);
-    uv_signal_init(loop_.uv(), added);
-    added->data = this;
-    const int failed = uv_signal_start(
-        added,
-        [](uv_signal_t* handle, int signal) {
-          auto& watcher = *static_cast<SignalWatcher*>(handle->data);
-          watcher.loop_.note_busy();
-          watcher.received_(signal);
-        },
-        watched);
-    NARU_ASSERT(failed == 0, "cannot watch signal {}: {}", watched, uv_strerror(failed));
+// Of libuv, with nothing but signals.
+struct SignalWatcher::Loop {
+  explicit Loop(UniqueFunction<void(int signal)> to_call) : received(std::move(to_call)) {
+    uv_loop_init(&loop);
+    uv_async_init(&loop, &end, [](uv_async_t* asked) { uv_stop(asked->loop); });
+    handles.reserve(kSignals.size());  // libuv keeps pointers to them
+    for (const int signal : kSignals) {
+      if (signal != SIGHUP || !is_ignored(signal)) watch(signal);
+    }
   }
-}
+  // Nobody runs it any more.
+  ~Loop() {
+    for (uv_signal_t& handle : handles) uv_close(reinterpret_cast<uv_handle_t*>(&handle), nullptr);
+    uv_close(reinterpret_cast<uv_handle_t*>(&end), nullptr);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  void watch(int signal) {
+    uv_signal_t& handle = handles.emplace_back();
+    uv_signal_init(&loop, &handle);
+    handle.data = this;
+    const int failed = uv_signal_start(
+        &handle, [](uv_signal_t* heard, int which) { static_cast<Loop*>(heard->data)->received(which); }, signal);
+    NARU_ASSERT(failed == 0, "cannot watch signal {}: {}", signal, uv_strerror(failed));
+  }
+
+  UniqueFunction<void(int signal)> received;
+  uv_loop_t loop{};
+  uv_async_t end{};
+  std::vector<uv_signal_t> handles;
+};
+
+SignalWatcher::SignalWatcher(UniqueFunction<void(int signal)> received)
+    : loop_(std::make_unique<Loop>(std::move(received))), thread_([this] {
+        pthread_setname_np(pthread_self(), "naru-signals");
+        uv_run(&loop_->loop, UV_RUN_DEFAULT);
+      }) {}
 
 SignalWatcher::~SignalWatcher() {
-  for (uv_signal_t* handle : handles_) {
-    uv_close(reinterpret_cast<uv_handle_t*>(handle),
-             [](uv_handle_t* closed) { delete reinterpret_cast<uv_signal_t*>(closed); });
-  }
+  uv_async_send(&loop_->end);
+  thread_.join();
 }
 
 }  // namespace naru

@@ -2,28 +2,27 @@
 // ignored from the beginning).
 #pragma once
 
-#include <vector>
+#include <memory>
+#include <thread>
 
 #include "foundation/function.h"
 
-struct uv_signal_s;
-
 namespace naru {
 
-class EventLoop;
-
-// Made and destroyed on the loop's thread; the function runs there too, once per signal.
+// The function runs on a thread of the watcher, once per signal, however busy the event loops are. Signals that come
+// after the constructor has returned are heard. The destructor waits for a call that is under way.
 class SignalWatcher {
  public:
-  SignalWatcher(EventLoop& loop, UniqueFunction<void(int signal)> received);
+  explicit SignalWatcher(UniqueFunction<void(int signal)> received);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
 
  private:
-  EventLoop& loop_;
-  UniqueFunction<void(int signal)> received_;
-  std::vector<uv_signal_s*> handles_;  // freed by libuv's close callback
+  struct Loop;
+
+  const std::unique_ptr<Loop> loop_;
+  std::thread thread_;
 };
 
 }  // namespace naru
