@@ -120,6 +120,20 @@ TEST(ConfigDescription, NumbersThatFollowTheClusterAreShownAsTheyHold) {
   }
 }
 
+TEST(ConfigDescription, WhatIsReadAtTheStartIsShownAsItHoldsThoughAnotherValueIsStored) {
+  constexpr const char* kKey = "num.network.threads";
+  BrokerConfig by_cores = *make_broker_config({});
+  by_cores.num_network_threads = 7;
+  const BrokerConfig by_file = *make_broker_config({{kKey, "6"}});
+  const auto of_this_broker = describe_broker({by_cores, {}, {{kKey, "5"}}}, {});
+  EXPECT_EQ(find(of_this_broker, kKey).value, "7");
+  EXPECT_EQ(find(of_this_broker, kKey).source, dynamic_broker) << "tools have to find what they can remove";
+  EXPECT_EQ(find(of_this_broker, kKey).synonyms, (Synonyms{{kKey, "5", dynamic_broker}, {kKey, "7", default_value}}));
+  const auto of_all = describe_broker({by_file, {{kKey, "5"}}, {}}, {});
+  EXPECT_EQ(find(of_all, kKey).value, "6");
+  EXPECT_EQ(find(of_all, kKey).source, dynamic_default_broker);
+}
+
 TEST(ConfigDescription, WhatIsSetWinsOverWhatWouldHold) {
   const BrokerConfig config = *make_broker_config({{"default.replication.factor", "1"}, {"min.insync.replicas", "4"}});
   const auto described = describe_broker({config, {}, {}}, {.brokers = 3});
