@@ -282,6 +282,32 @@ TEST(ClientMetricsConfig, PatternsNameWhatTheyMatch) {
   }
 }
 
+std::string pattern_refusal(std::string_view patterns) {
+  const Status status = validate_client_metrics_config("match", patterns);
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::none : ErrorCode::invalid_config) << patterns;
+  return status.message();
+}
+
+TEST(ClientMetricsConfig, PatternsAreExpressionsThatCompile) {
+  EXPECT_EQ(pattern_refusal("client_id=[a-z]+,client_source_port=(80|443)"), "");
+  for (const char* bad : {"client_id=[", "client_id=a,client_source_port=(", "client_id=(?=x)", "client_id=a=b",
+                          "client_id=((a{100}){100}){100}"}) {
+    EXPECT_NE(pattern_refusal(bad), "") << bad;
+  }
+  EXPECT_EQ(pattern_refusal("client_id=["),
+            "match cannot be 'client_id=[': the expression [ is not valid: missing ]: [");
+}
+
+TEST(ClientMetricsConfig, ThereAreNoMorePatternsThanCanBeCompiledInNoTime) {
+  const auto patterns = [](size_t count) {
+    std::string all = "client_id=a";
+    for (size_t i = 1; i < count; ++i) all += ",client_id=a";
+    return all;
+  };
+  EXPECT_EQ(pattern_refusal(patterns(16)), "");
+  EXPECT_NE(pattern_refusal(patterns(17)).find("there are 17 patterns, more than 16"), std::string::npos);
+}
+
 TEST(DynamicConfig, StoredValuesOfAnotherVersionAreSkipped) {
   const BrokerConfig config = *make_broker_config({});
   const BrokerConfig effective =
