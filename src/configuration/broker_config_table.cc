@@ -332,6 +332,14 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
      .minimum = 1 << 10,
      .maximum = int64_t{1} << 40,
      .mode = cluster_wide},
+    {.name = "log.cleaner.io.max.bytes.per.second",
+     .type = floating,
+     .default_text = "1.7976931348623157E308",
+     .effect = at_once,
+     .help = "Most bytes that all compactions together read and write per second on average, above 0. The default: no "
+             "limit.",
+     .check = detail::check_rate,
+     .mode = cluster_wide},
 
     {.name = "offsets.topic.num.partitions",
      .type = int32,

@@ -236,6 +236,8 @@ TEST(DynamicConfig, KeysAreChangedWhereKafkaChangesThem) {
   EXPECT_EQ(dynamic_refusal("num.io.threads", "4", true), "");
   EXPECT_EQ(dynamic_refusal("background.threads", "20", true), "") << "to no effect";
   EXPECT_EQ(dynamic_refusal("num.network.threads", "4"), "") << "to no effect";
+  EXPECT_EQ(dynamic_refusal("log.cleaner.io.max.bytes.per.second", "0"),
+            "log.cleaner.io.max.bytes.per.second cannot be '0': a rate is more than 0");
   EXPECT_EQ(dynamic_refusal("log.retention.hours", "4"),
             "log.retention.hours cannot be changed while the broker runs: set it in its configuration file");
   EXPECT_EQ(dynamic_refusal("ssl.client.auth", "none"), "");
@@ -265,11 +267,13 @@ TEST(DynamicConfig, WhatIsObeyedAtOnceIsInTheTypedForm) {
   const ConfigOverrides all{{"log.cleaner.threads", "3"},
                             {"log.cleaner.backoff.ms", "7"},
                             {"log.cleaner.dedupe.buffer.size", "2048"},
+                            {"log.cleaner.io.max.bytes.per.second", "1e6"},
                             {"num.io.threads", "5"}};
   const BrokerConfig effective = effective_config({config, all, {}});
   EXPECT_EQ(effective.log_cleaner_threads, 3);
   EXPECT_EQ(effective.log_cleaner_backoff, 7ms);
   EXPECT_EQ(effective.log_cleaner_dedupe_buffer_bytes, 2048U);
+  EXPECT_EQ(effective.log_cleaner_io_bytes_per_second, 1e6);
   EXPECT_EQ(effective.num_io_threads, 5);
 }
 

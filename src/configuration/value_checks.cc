@@ -69,6 +69,11 @@ Status check_not_zero(std::string_view value) {
   return {};
 }
 
+Status check_rate(std::string_view value) {
+  if (parse_config_floating(value).value_or(0) > 0) return {};
+  return error(ErrorCode::invalid_config, "a rate is more than 0");
+}
+
 Status check_throttled_replicas(std::string_view value) {
   if (value == "*") return {};
   for (const std::string_view pair : parse_config_list(value)) {
