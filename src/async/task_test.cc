@@ -11,21 +11,11 @@
 #include "async/one_shot.h"
 #include "async/strand.h"
 #include "async/task_group.h"
+#include "async/task_testing.h"
 #include "foundation/status.h"
 
 namespace naru {
 namespace {
-
-// Runs a task that never waits for anything outside.
-template <class T>
-T run_now(Task<T> task) {
-  std::optional<T> result;
-  TaskGroup group;
-  group.spawn([](Task<T> inner, std::optional<T>& to) -> Task<void> { to.emplace(co_await std::move(inner)); }(
-                                                          std::move(task), result));
-  EXPECT_TRUE(result.has_value()) << "the task is still waiting";
-  return std::move(*result);
-}
 
 // Counts itself: every object must be destroyed exactly once, and never used after that.
 class Counted {

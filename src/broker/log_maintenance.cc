@@ -57,7 +57,9 @@ LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const Li
       live_config_(live_config),
       hosted_(hosted),
       metrics_(metrics),
-      hash_key_{.low = seams.random.next(), .high = seams.random.next()} {}
+      hash_key_{.low = seams.random.next(), .high = seams.random.next()},
+      throttle_(seams.clock, seams.scheduler,
+                [&live_config] { return live_config.current()->log_cleaner_io_bytes_per_second; }) {}
 
 void LogMaintenance::start() {
   tasks_.spawn(retain_forever());
@@ -185,7 +187,8 @@ Task<bool> LogMaintenance::compact(PartitionPtr partition) {
                                              .scheduler = seams_.scheduler,
                                              .hash_key = hash_key_,
                                              .map_bytes = live_config_.current()->log_cleaner_dedupe_buffer_bytes,
-                                             .stopped = tasks_.token()});
+                                             .stopped = tasks_.token(),
+                                             .throttle = &throttle_});
   if (!done) {
     if (is_expected(done.error())) co_return false;
     metrics_.compaction_failures.add();

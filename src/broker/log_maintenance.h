@@ -21,7 +21,8 @@ namespace naru {
 
 // Retention goes over all hosted partitions 30 s after the start and every log.retention.check.interval.ms, one after
 // the other. Compaction takes the dirtiest log that needs it, log.cleaner.threads of them at a time, and looks again
-// every log.cleaner.backoff.ms when none does; these keys are obeyed while it runs. A partition that is deleted or
+// every log.cleaner.backoff.ms when none does; all of them share log.cleaner.io.max.bytes.per.second. These keys are
+// obeyed while it runs. A partition that is deleted or
 // closed meanwhile refuses, and is passed over. Life: start() once, stop() once before the partitions are closed.
 class LogMaintenance {
  public:
@@ -69,6 +70,7 @@ class LogMaintenance {
   const HostedPartitions& hosted_;
   Metrics metrics_;
   const SipKey hash_key_;
+  CompactionThrottle throttle_;
 
   mutable std::mutex mutex_;
   std::set<size_t> compacting_;  // by index

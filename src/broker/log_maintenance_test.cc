@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "broker/one_partition_testing.h"
 #include "cluster_control/alter_configs.h"
+#include "record_format/batch_builder.h"
+#include "record_format/batch_validator.h"
 
 namespace naru {
 namespace {
@@ -39,6 +43,25 @@ class LogMaintenanceConfigTest : public LogMaintenanceTest {
     maintenance_.obey_config();
   }
 
+  // A log in which each of `keys` keys has two values, every one in a segment of its own.
+  void host_keys(int keys) {
+    host("keys", {{"cleanup.policy", "compact"}, {"segment.bytes", "150"}, {"min.cleanable.dirty.ratio", "0"}});
+    for (int i = 0; i < 2 * keys; ++i) {
+      BatchBuilder builder;
+      builder.add(1000, std::to_string(i % keys), std::string(100, 'v'));
+      SharedBytes batch(builder.build().value());
+      auto validated = validate_produced_batch(batch.view(), {}, 1000);
+      const auto group = std::make_shared<AppendGroup>(1);
+      partition_->append({std::move(batch), *validated, Acks::leader}, group, 0);
+    }
+    durability_.sync();
+  }
+  int64_t counted(std::string_view metric) {
+    const std::string page = metrics_.render_prometheus();
+    const std::string line = fmt::format("\n{} ", metric);
+    return std::stoll(page.substr(page.find(line) + line.size()));
+  }
+
   LogMaintenance maintenance_{process_->seams(), config_, live_config_, hosted_, metrics_};
 };
 
@@ -65,6 +88,53 @@ TEST_F(LogMaintenanceConfigTest, ThePauseBetweenLooksFollowsTheConfiguration) {
   world_.run_for(2s);
   EXPECT_EQ(maintenance_.compactions(), 1U) << "it did not take 15 seconds until the next look";
   world_.run_task(maintenance_.stop());
+}
+
+TEST_F(LogMaintenanceConfigTest, TheMemoryOfACompactionFollowsTheConfiguration) {
+  maintenance_.start();
+  set("log.cleaner.dedupe.buffer.size", "1024");
+  host_keys(100);
+  world_.run_for(16s);
+  EXPECT_EQ(partition_->log().compaction_progress().first_dirty, partition_->log().end_offset() - 1);
+  EXPECT_GT(counted("naru_log_cleaner_runs_total"), 3) << "32 keys fit, and each run goes so far";
+  world_.run_task(maintenance_.stop());
+}
+
+TEST_F(LogMaintenanceConfigTest, ManyKeysAreCompactedAtOnceInTheMemoryOfTheDefault) {
+  maintenance_.start();
+  host_keys(100);
+  world_.run_for(16s);
+  EXPECT_EQ(counted("naru_log_cleaner_runs_total"), 1);
+  world_.run_task(maintenance_.stop());
+}
+
+TEST_F(LogMaintenanceConfigTest, TheRateOfCompactionFollowsTheConfiguration) {
+  maintenance_.start();
+  set("log.cleaner.io.max.bytes.per.second", "1000");
+  host_keys(100);
+  const auto size = static_cast<int64_t>(partition_->log().size_bytes());
+  const auto done = [this] { return counted("naru_log_cleaner_runs_total") == 1; };
+  // What is kept is half of it: it is read twice, and half of it is written.
+  const auto seconds = [&](int64_t rate) { return Duration(1s) * (5 * size / 2) / rate; };
+  world_.run_for(15s + seconds(1000) / 2);
+  EXPECT_FALSE(done());
+  set("log.cleaner.io.max.bytes.per.second", "2000");
+  world_.run_for(seconds(2000) / 3);
+  EXPECT_FALSE(done());
+  world_.run_for(seconds(2000) / 2);
+  EXPECT_TRUE(done());
+  world_.run_task(maintenance_.stop());
+}
+
+TEST_F(LogMaintenanceConfigTest, ACompactionThatWaitsForItsRateDoesNotHoldUpTheStop) {
+  maintenance_.start();
+  set("log.cleaner.io.max.bytes.per.second", "1");
+  host_keys(100);
+  world_.run_for(1min);
+  const MonotonicTime before = world_.now();
+  world_.run_task(maintenance_.stop());
+  EXPECT_LT(world_.now() - before, 1s);
+  EXPECT_EQ(counted("naru_log_cleaner_runs_total") + counted("naru_log_cleaner_failures_total"), 0);
 }
 
 }  // namespace

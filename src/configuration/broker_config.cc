@@ -285,6 +285,7 @@ void read_dynamic_values(BrokerConfig& config) {
   config.log_cleaner_threads = values.int32("log.cleaner.threads");
   config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
   config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
+  config.log_cleaner_io_bytes_per_second = values.floating("log.cleaner.io.max.bytes.per.second");
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
 }

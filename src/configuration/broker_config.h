@@ -106,6 +106,7 @@ struct BrokerConfig {
   int32_t log_cleaner_threads = 0;
   Milliseconds log_cleaner_backoff{};
   uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
+  double log_cleaner_io_bytes_per_second = 0;    // of all compactions
 
   ReplicationConfig replication;
   GroupsConfig groups;

@@ -180,7 +180,7 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
     {.name = "num.network.threads",
      .type = int32,
      .default_text = std::nullopt,
-     .help = "Event loops. Not set: one per core.",
+     .help = "Event loops. Not set: one per core. A value that is set at run time is stored only: the file decides.",
      .minimum = 1,
      .maximum = 256,
      .mode = cluster_wide},
@@ -333,6 +333,14 @@ constexpr auto kOwnRows = std::to_array<ConfigDefinition>({
              "while it runs and only as needed. A log with more new keys is compacted in several rounds.",
      .minimum = 1 << 10,
      .maximum = int64_t{1} << 40,
+     .mode = cluster_wide},
+    {.name = "log.cleaner.io.max.bytes.per.second",
+     .type = floating,
+     .default_text = "1.7976931348623157E308",
+     .effect = at_once,
+     .help = "Most bytes that all compactions together read and write per second on average, above 0. The default: no "
+             "limit.",
+     .check = detail::check_rate,
      .mode = cluster_wide},
 
     {.name = "offsets.topic.num.partitions",

@@ -79,7 +79,14 @@ std::optional<std::string> value_in_force(std::string_view key, const BrokerConf
 
 void show_in_force(DescribedConfig& config, std::string value) {
   config.value = value;
-  config.synonyms.push_back({std::string(config.name), std::move(value), config.source});
+  config.synonyms.push_back({std::string(config.name), std::move(value), ConfigSource::default_value});
+}
+
+// A key that may be set at run time and is read when the broker starts: until the file has it, what is set is only
+// stored. The source and the synonyms say so, because tools find by them what they can remove again.
+bool is_only_stored(const ConfigDefinition& definition, ConfigSource source) {
+  return definition.effect == ConfigEffect::at_restart &&
+         (source == ConfigSource::dynamic_broker || source == ConfigSource::dynamic_default_broker);
 }
 
 // As it is open: with protocol names and ports, whatever was written.
@@ -135,7 +142,8 @@ std::vector<DescribedConfig> describe_broker(const BrokerConfigLayers& broker, c
                            .source = value.source,
                            .read_only = !is_dynamic(definition),
                            .synonyms = broker_synonyms(broker, {&definition.name, 1})};
-    if (!value.text) {
+    if (is_only_stored(definition, value.source)) config.value = broker.started_with.values.at(definition.name).text;
+    if (!config.value) {
       if (auto holds = value_in_force(definition.name, effective, facts)) show_in_force(config, std::move(*holds));
     }
     if (definition.name == "listeners") show_listeners(config, facts);

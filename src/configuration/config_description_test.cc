@@ -120,6 +120,20 @@ TEST(ConfigDescription, NumbersThatFollowTheClusterAreShownAsTheyHold) {
   }
 }
 
+TEST(ConfigDescription, WhatIsReadAtTheStartIsShownAsItHoldsThoughAnotherValueIsStored) {
+  constexpr const char* kKey = "num.network.threads";
+  BrokerConfig by_cores = *make_broker_config({});
+  by_cores.num_network_threads = 7;
+  const BrokerConfig by_file = *make_broker_config({{kKey, "6"}});
+  const auto of_this_broker = describe_broker({by_cores, {}, {{kKey, "5"}}}, {});
+  EXPECT_EQ(find(of_this_broker, kKey).value, "7");
+  EXPECT_EQ(find(of_this_broker, kKey).source, dynamic_broker) << "tools have to find what they can remove";
+  EXPECT_EQ(find(of_this_broker, kKey).synonyms, (Synonyms{{kKey, "5", dynamic_broker}, {kKey, "7", default_value}}));
+  const auto of_all = describe_broker({by_file, {{kKey, "5"}}, {}}, {});
+  EXPECT_EQ(find(of_all, kKey).value, "6");
+  EXPECT_EQ(find(of_all, kKey).source, dynamic_default_broker);
+}
+
 TEST(ConfigDescription, WhatIsSetWinsOverWhatWouldHold) {
   const BrokerConfig config = *make_broker_config({{"default.replication.factor", "1"}, {"min.insync.replicas", "4"}});
   const auto described = describe_broker({config, {}, {}}, {.brokers = 3});
@@ -222,6 +236,8 @@ TEST(DynamicConfig, KeysAreChangedWhereKafkaChangesThem) {
   EXPECT_EQ(dynamic_refusal("num.io.threads", "4", true), "");
   EXPECT_EQ(dynamic_refusal("background.threads", "20", true), "") << "to no effect";
   EXPECT_EQ(dynamic_refusal("num.network.threads", "4"), "") << "to no effect";
+  EXPECT_EQ(dynamic_refusal("log.cleaner.io.max.bytes.per.second", "0"),
+            "log.cleaner.io.max.bytes.per.second cannot be '0': a rate is more than 0");
   EXPECT_EQ(dynamic_refusal("log.retention.hours", "4"),
             "log.retention.hours cannot be changed while the broker runs: set it in its configuration file");
   EXPECT_EQ(dynamic_refusal("ssl.client.auth", "none"), "");
@@ -251,11 +267,13 @@ TEST(DynamicConfig, WhatIsObeyedAtOnceIsInTheTypedForm) {
   const ConfigOverrides all{{"log.cleaner.threads", "3"},
                             {"log.cleaner.backoff.ms", "7"},
                             {"log.cleaner.dedupe.buffer.size", "2048"},
+                            {"log.cleaner.io.max.bytes.per.second", "1e6"},
                             {"num.io.threads", "5"}};
   const BrokerConfig effective = effective_config({config, all, {}});
   EXPECT_EQ(effective.log_cleaner_threads, 3);
   EXPECT_EQ(effective.log_cleaner_backoff, 7ms);
   EXPECT_EQ(effective.log_cleaner_dedupe_buffer_bytes, 2048U);
+  EXPECT_EQ(effective.log_cleaner_io_bytes_per_second, 1e6);
   EXPECT_EQ(effective.num_io_threads, 5);
 }
 
@@ -266,6 +284,32 @@ TEST(ClientMetricsConfig, PatternsNameWhatTheyMatch) {
   for (const char* bad : {"x", "client=x", "client_id=", "client_id=a,,"}) {
     EXPECT_EQ(validate_client_metrics_config("match", bad).code(), ErrorCode::invalid_config) << bad;
   }
+}
+
+std::string pattern_refusal(std::string_view patterns) {
+  const Status status = validate_client_metrics_config("match", patterns);
+  EXPECT_EQ(status.code(), status.ok() ? ErrorCode::none : ErrorCode::invalid_config) << patterns;
+  return status.message();
+}
+
+TEST(ClientMetricsConfig, PatternsAreExpressionsThatCompile) {
+  EXPECT_EQ(pattern_refusal("client_id=[a-z]+,client_source_port=(80|443)"), "");
+  for (const char* bad : {"client_id=[", "client_id=a,client_source_port=(", "client_id=(?=x)", "client_id=a=b",
+                          "client_id=((a{100}){100}){100}"}) {
+    EXPECT_NE(pattern_refusal(bad), "") << bad;
+  }
+  EXPECT_EQ(pattern_refusal("client_id=["),
+            "match cannot be 'client_id=[': the expression [ is not valid: missing ]: [");
+}
+
+TEST(ClientMetricsConfig, ThereAreNoMorePatternsThanCanBeCompiledInNoTime) {
+  const auto patterns = [](size_t count) {
+    std::string all = "client_id=a";
+    for (size_t i = 1; i < count; ++i) all += ",client_id=a";
+    return all;
+  };
+  EXPECT_EQ(pattern_refusal(patterns(16)), "");
+  EXPECT_NE(pattern_refusal(patterns(17)).find("there are 17 patterns, more than 16"), std::string::npos);
 }
 
 TEST(DynamicConfig, StoredValuesOfAnotherVersionAreSkipped) {

@@ -2,8 +2,9 @@
 // are for stands in broker_config_table.cc, which puts these behind its own.
 //
 // Accepted is what only tunes a part that Naru does without or sizes by itself. Refused is what promises something that
-// would not be kept: security, limits, policies, another place of the metadata. Of a refused key the default is
-// accepted, because it says what holds here.
+// would not be kept: security, limits, policies, another place of the metadata. An exception are the throttles of
+// replication and of moves between folders, which tools set and remove. Of a refused key the default is accepted,
+// because it says what holds here.
 #pragma once
 
 #include <array>
@@ -89,6 +90,8 @@ constexpr auto kafka_rows() {
       "A broker that stops always hands its partitions over first; naru.shutdown.timeout.ms bounds the time.";
   constexpr std::string_view kListeners = "All listeners are opened together, when the broker is ready.";
   constexpr std::string_view kNoQuotas = "There are no quotas yet, so nothing is throttled.";
+  constexpr std::string_view kNoThrottles =
+      "Replication is not throttled yet; the key is accepted because kafka-reassign-partitions sets and removes it.";
   constexpr std::string_view kThreads =
       "Work is divided among num.network.threads event loops and num.io.threads workers; there are no threads of this "
       "kind.";
@@ -103,8 +106,7 @@ constexpr auto kafka_rows() {
   constexpr std::string_view kNoFailedAuthentication = "No connection fails to authenticate, because none has to.";
   constexpr std::string_view kCheckpoints =
       "Logs and replicas write down what recovery needs when it changes, not at this interval.";
-  constexpr std::string_view kCleanerBuffers =
-      "Compaction reads and writes through buffers of a fixed size, and is not throttled.";
+  constexpr std::string_view kCleanerBuffers = "Compaction reads and writes through buffers of a fixed size.";
   constexpr std::string_view kFolderFailure =
       "A broker whose data folders fail goes on with the others and tells the controller as soon as it can.";
   constexpr std::string_view kMetrics =
@@ -276,9 +278,9 @@ constexpr auto kafka_rows() {
       idle(kNoQuotas, "alter.log.dirs.replication.quota.window.size.seconds", int32, "1", {.minimum = 1}),
       idle(kNoQuotas, "controller.quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "controller.quota.window.size.seconds", int32, "1", {.minimum = 1}),
-      idle(kNoQuotas, "follower.replication.throttled.rate", int64, kMaxInt64Text,
+      idle(kNoThrottles, "follower.replication.throttled.rate", int64, kMaxInt64Text,
            {.mode = cluster_wide, .minimum = 0, .shown_if_set = true}),
-      idle(kNoQuotas, "leader.replication.throttled.rate", int64, kMaxInt64Text,
+      idle(kNoThrottles, "leader.replication.throttled.rate", int64, kMaxInt64Text,
            {.mode = cluster_wide, .minimum = 0, .shown_if_set = true}),
       idle(kNoQuotas, "quota.window.num", int32, "11", {.minimum = 1}),
       idle(kNoQuotas, "quota.window.size.seconds", int32, "1", {.minimum = 1}),
@@ -325,8 +327,6 @@ constexpr auto kafka_rows() {
 
       idle(kCleanerBuffers, "log.cleaner.io.buffer.load.factor", floating, "0.9", {.mode = cluster_wide}),
       idle(kCleanerBuffers, "log.cleaner.io.buffer.size", int32, "524288", {.mode = cluster_wide, .minimum = 0}),
-      idle(kCleanerBuffers, "log.cleaner.io.max.bytes.per.second", floating, "1.7976931348623157E308",
-           {.mode = cluster_wide}),
 
       idle(kFolderFailure, "log.dir.failure.timeout.ms", int64, "30000", {.minimum = 1}),
 

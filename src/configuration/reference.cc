@@ -73,7 +73,10 @@ Differences:
 
 - `listeners`, `listener.security.protocol.map` and `producer.id.expiration.ms` are read-only: they are read when the broker starts, and
   accepting a change would pretend that clients can connect elsewhere, or that duplicates are recognised for longer.
-- `num.network.threads` can be changed at run time, to no effect until it is in the file and the broker is started again.
+- `num.network.threads` can be set at run time, and is stored only: the number of event loops is that of the file, the environment or the
+  flags, also after a restart. DescribeConfigs shows the number that runs, and what is stored among the synonyms.
+- A subscription to client metrics matches clients by expressions in RE2's syntax. Those that only Java accepts (look-around, back
+  references, possessive quantifiers) are refused with `INVALID_CONFIG`, and so are more than 16 patterns.
 - Keys of plugins, which Kafka passes on unseen, are unknown here and refused.
 )";
 

@@ -9,12 +9,16 @@
 
 #include "configuration/config_definition.h"
 #include "configuration/coordination_address.h"
+#include "foundation/regular_expression.h"
 #include "platform/transport.h"
 
 namespace naru::detail {
 namespace {
 
 constexpr size_t kMostDurationDigits = 9;
+
+// Of a subscription to client metrics. Each is compiled: this bounds the time that a request can take.
+constexpr size_t kMostClientPatterns = 16;
 
 // Takes "12H" off `text` if it starts with a number and one of `units`, in their order, each at most once.
 bool skip_parts(std::string_view& text, std::string_view units) {
@@ -41,12 +45,33 @@ bool is_iso_duration(std::string_view text) {
   return skip_parts(text, "HMS") && text.empty();
 }
 
+// Nothing is matched against the expression; it is compiled so that a mistake in it is reported when it is set.
+Status check_client_pattern(std::string_view pattern) {
+  constexpr std::array<std::string_view, 6> kWords{"client_instance_id",    "client_id",
+                                                   "client_software_name",  "client_software_version",
+                                                   "client_source_address", "client_source_port"};
+  const size_t equals = std::min(pattern.find('='), pattern.size());
+  const std::string_view expression = pattern.substr(std::min(equals + 1, pattern.size()));
+  const bool is_pair = !expression.empty() && expression.find('=') == std::string_view::npos;
+  if (!is_pair || std::ranges::find(kWords, pattern.substr(0, equals)) == kWords.end()) {
+    return error(ErrorCode::invalid_config, "'{}' is not WORD=EXPRESSION with one of the words {}", pattern,
+                 fmt::join(kWords, ", "));
+  }
+  const auto compiled = RegularExpression::compile(expression);
+  return compiled ? Status() : compiled.error();
+}
+
 }  // namespace
 
 // A check says what is wrong; validate_value() puts the key and the value around it.
 Status check_not_zero(std::string_view value) {
   if (parse_config_integer(value) == 0) return error(ErrorCode::invalid_config, "0 is not a level");
   return {};
+}
+
+Status check_rate(std::string_view value) {
+  if (parse_config_floating(value).value_or(0) > 0) return {};
+  return error(ErrorCode::invalid_config, "a rate is more than 0");
 }
 
 Status check_throttled_replicas(std::string_view value) {
@@ -104,18 +129,13 @@ Status check_roles(std::string_view value) {
   return error(ErrorCode::invalid_config, "there are no controllers that are not brokers");
 }
 
-// The expressions themselves are not looked at: nothing is matched against them.
 Status check_client_patterns(std::string_view value) {
-  constexpr std::array<std::string_view, 6> kWords{"client_instance_id",    "client_id",
-                                                   "client_software_name",  "client_software_version",
-                                                   "client_source_address", "client_source_port"};
-  for (const std::string_view pattern : parse_config_list(value)) {
-    const size_t equals = std::min(pattern.find('='), pattern.size());
-    if (std::ranges::find(kWords, pattern.substr(0, equals)) == kWords.end() || equals + 1 >= pattern.size()) {
-      return error(ErrorCode::invalid_config, "'{}' is not WORD=EXPRESSION with one of the words {}", pattern,
-                   fmt::join(kWords, ", "));
-    }
+  const auto patterns = parse_config_list(value);
+  if (patterns.size() > kMostClientPatterns) {
+    return error(ErrorCode::invalid_config, "there are {} patterns, more than {}", patterns.size(),
+                 kMostClientPatterns);
   }
+  for (const std::string_view pattern : patterns) NARU_TRY(check_client_pattern(pattern));
   return {};
 }
 

@@ -8,6 +8,7 @@
 namespace naru::detail {
 
 Status check_not_zero(std::string_view value);
+Status check_rate(std::string_view value);
 Status check_throttled_replicas(std::string_view value);
 Status check_offset_reset(std::string_view value);
 Status check_folders(std::string_view value);

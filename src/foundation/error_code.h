@@ -124,7 +124,8 @@ enum class ErrorCode : int16_t {
   out_of_memory_budget = 1014,
 };
 
-enum class LogLevel : uint8_t { debug, info, warn, error };
+// No line has the first and the last one; they are what a component can be set to: then it writes all, or errors only.
+enum class LogLevel : uint8_t { trace, debug, info, warn, error, fatal };
 
 struct ErrorRow {
   ErrorCode code;

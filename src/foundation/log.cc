@@ -12,6 +12,8 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
+    case LogLevel::trace:
+      return spdlog::level::trace;
     case LogLevel::debug:
       return spdlog::level::debug;
     case LogLevel::info:
@@ -20,6 +22,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
       return spdlog::level::warn;
     case LogLevel::error:
       return spdlog::level::err;
+    case LogLevel::fatal:
+      return spdlog::level::critical;
   }
   return spdlog::level::err;
 }
@@ -40,7 +44,7 @@ std::function<WallTimeMs()>& log_clock() {
   return instance;
 }
 
-constexpr auto kSilent = static_cast<LogLevel>(std::to_underlying(LogLevel::error) + 1);
+constexpr auto kSilent = static_cast<LogLevel>(std::to_underlying(LogLevel::fatal) + 1);
 
 // Reading takes no lock: a line that is switched off costs one load.
 class Levels {
@@ -88,7 +92,8 @@ Levels& levels() {
 }  // namespace
 
 bool log_enabled(LogLevel level, LogComponent component) {
-  return level >= levels().of(component);
+  const LogLevel least = levels().of(component);
+  return level >= (least == LogLevel::fatal ? LogLevel::error : least);
 }
 void silence_log() {
   levels().silence();

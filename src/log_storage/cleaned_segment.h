@@ -39,6 +39,8 @@ class CleanedSegment {
   bool has_room_for(uint64_t bytes, Offset end_offset) const;
   // Whether a removed range of this epoch would become part of the filler before it.
   bool ends_with_removed(LeaderEpoch epoch) const { return removed_ && removed_->epoch == epoch; }
+  // Appended so far, but for a filler that may still grow.
+  uint64_t bytes() const;
   // After finish().
   uint64_t bytes_written() const { return written_; }
 
@@ -58,7 +60,6 @@ class CleanedSegment {
     Offset end;
     LeaderEpoch epoch;
   };
-  uint64_t bytes() const;
   Status write_filler();
   Status write_batch(BytesView batch);
   Status write_buffer();

@@ -156,8 +156,8 @@ void die_after_commit_of_swap(LogOnDisk& disk, Witness& witness) {
     auto log = disk.must_open();
     ASSERT_TRUE(append_some(*log, witness, 0, 14));
     auto compaction = log->begin_compaction(log->segment_count() - 1, compaction_at(100)).value();
-    ASSERT_TRUE(compaction->read_keys().ok());
-    ASSERT_TRUE(compaction->clean_next().value());
+    ASSERT_TRUE(run_now(compaction->read_keys()).ok());
+    ASSERT_TRUE(run_now(compaction->clean_next()).value());
     ASSERT_GT(compaction->replaced().size(), 1U);
     ASSERT_TRUE(log->begin_swap(*compaction));
     ASSERT_TRUE(compaction->commit_swap().ok());

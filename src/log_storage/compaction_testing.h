@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/task_testing.h"
 #include "log_storage/log_storage_testing.h"
 
 namespace naru {
@@ -87,9 +88,9 @@ inline std::map<std::string, std::string> replay(const std::vector<KeyedRecord>&
 inline Result<CompactionStatistics> compact_now(PartitionLog& log, const CompactionSettings& settings) {
   NARU_TRY_ASSIGN(const auto owned, log.begin_compaction(log.segment_count() - 1, settings));
   LogCompaction& compaction = *owned;
-  NARU_TRY(compaction.read_keys());
+  NARU_TRY(run_now(compaction.read_keys()));
   for (;;) {
-    NARU_TRY_ASSIGN(const bool more, compaction.clean_next());
+    NARU_TRY_ASSIGN(const bool more, run_now(compaction.clean_next()));
     if (!more) break;
     EXPECT_TRUE(log.begin_swap(compaction));
     NARU_TRY(compaction.store_horizon());

@@ -47,37 +47,48 @@ Status LogCompaction::check_cancelled() const {
   return settings_.cancelled.cancelled() ? Status(ErrorCode::cancelled) : Status();
 }
 
-Status LogCompaction::read_keys() {
+bool LogCompaction::is_ahead(uint64_t bytes) const {
+  return settings_.throttle != nullptr && settings_.throttle->spend(bytes);
+}
+
+Task<Status> LogCompaction::read_keys() {
   CompactedTransactions transactions(source_.aborted);
   for (const CompactedInput& segment : source_.segments) {
     if (segment.end_offset <= source_.progress.first_dirty || segment.end_offset <= source_.start_offset) continue;
-    NARU_TRY_ASSIGN(const bool all, read_keys_of(segment, transactions));
+    NARU_CO_TRY_ASSIGN(const bool all, co_await read_keys_of(segment, transactions));
     if (!all) break;
   }
-  return Status();
+  co_return Status();
 }
 
-Result<bool> LogCompaction::read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions) {
-  NARU_TRY_ASSIGN(BatchStream stream, open_stream(*source_.file_system, segment));
+Task<Result<bool>> LogCompaction::read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions) {
+  NARU_CO_TRY_ASSIGN(BatchStream stream, open_stream(*source_.file_system, segment));
   for (;;) {
-    NARU_TRY(check_cancelled());
-    NARU_TRY_ASSIGN(const auto batch, stream.next());
-    if (!batch) return true;
+    NARU_CO_TRY(check_cancelled());
+    NARU_CO_TRY_ASSIGN(const auto batch, stream.next());
+    if (!batch) co_return true;
+    if (is_ahead(batch->bytes.size())) NARU_CO_TRY(co_await settings_.throttle->wait(settings_.cancelled));
     if (batch->header.is_control() || batch->header.last_offset() < source_.progress.first_dirty) continue;
     if (transactions.is_aborted(batch->header)) continue;  // they make nothing superfluous
-    NARU_TRY_ASSIGN(RecordReader reader,
-                    open_records(batch->header, batch->bytes, decompressor_, rules_.max_decompressed_bytes));
-    for (RecordView record; reader.next(record);) {
-      if (!record.key || record.offset < source_.progress.first_dirty || record.offset < source_.start_offset) continue;
-      if (newest_.put(*record.key, record.offset)) continue;
-      rules_.limit = record.offset;
-      return false;
-    }
-    NARU_TRY(reader.status());
+    NARU_CO_TRY_ASSIGN(const bool room, put_keys(*batch));
+    if (!room) co_return false;
   }
 }
 
-Result<bool> LogCompaction::clean_next() {
+Result<bool> LogCompaction::put_keys(const StreamedBatch& batch) {
+  NARU_TRY_ASSIGN(RecordReader reader,
+                  open_records(batch.header, batch.bytes, decompressor_, rules_.max_decompressed_bytes));
+  for (RecordView record; reader.next(record);) {
+    if (!record.key || record.offset < source_.progress.first_dirty || record.offset < source_.start_offset) continue;
+    if (newest_.put(*record.key, record.offset)) continue;
+    rules_.limit = record.offset;
+    return false;
+  }
+  NARU_TRY(reader.status());
+  return true;
+}
+
+Task<Result<bool>> LogCompaction::clean_next() {
   const auto& segments = source_.segments;
   const auto is_left = [&] { return next_ < segments.size() && segments[next_].base_offset < rules_.limit; };
   while (is_left()) {
@@ -86,13 +97,13 @@ Result<bool> LogCompaction::clean_next() {
     changed_ = false;
     dropped_end_ = Offset(0);
     horizon_.reset();
-    NARU_TRY_ASSIGN(cleaned_, CleanedSegment::create(*source_.open_files, source_.folder, segments[first].base_offset,
-                                                     source_.config));
+    NARU_CO_TRY_ASSIGN(cleaned_, CleanedSegment::create(*source_.open_files, source_.folder,
+                                                        segments[first].base_offset, source_.config));
     do {
       last_append = std::max(last_append, segments[next_].last_append);
-      if (Status status = clean_segment(segments[next_]); !status.ok()) {
+      if (Status status = co_await clean_segment(segments[next_]); !status.ok()) {
         discard();
-        return failure(std::move(status));
+        co_return failure(std::move(status));
       }
       ++next_;
     } while (is_left() && cleaned_->has_room_for(segments[next_].bytes, segments[next_].end_offset));
@@ -103,7 +114,7 @@ Result<bool> LogCompaction::clean_next() {
     }
     if (Status status = cleaned_->finish(last_append); !status.ok()) {
       discard();
-      return failure(std::move(status));
+      co_return failure(std::move(status));
     }
     replaced_.clear();
     replaced_bytes_ = 0;
@@ -112,21 +123,24 @@ Result<bool> LogCompaction::clean_next() {
       replaced_bytes_ += segments[i].bytes;
     }
     replaced_end_ = segments[next_ - 1].end_offset;
-    return true;
+    co_return true;
   }
-  return false;
+  co_return false;
 }
 
-Status LogCompaction::clean_segment(const CompactedInput& segment) {
-  NARU_TRY_ASSIGN(BatchStream stream, open_stream(*source_.file_system, segment));
+Task<Status> LogCompaction::clean_segment(const CompactedInput& segment) {
+  NARU_CO_TRY_ASSIGN(BatchStream stream, open_stream(*source_.file_system, segment));
   for (;;) {
-    NARU_TRY(check_cancelled());
-    NARU_TRY_ASSIGN(const auto batch, stream.next());
+    NARU_CO_TRY(check_cancelled());
+    NARU_CO_TRY_ASSIGN(const auto batch, stream.next());
     if (!batch) break;
-    NARU_TRY(clean_batch(*batch));
+    const uint64_t before = cleaned_->bytes();
+    NARU_CO_TRY(clean_batch(*batch));
+    const uint64_t used = batch->bytes.size() + cleaned_->bytes() - before;
+    if (is_ahead(used)) NARU_CO_TRY(co_await settings_.throttle->wait(settings_.cancelled));
   }
   statistics_.read_bytes += segment.bytes;
-  return Status();
+  co_return Status();
 }
 
 Status LogCompaction::clean_batch(const StreamedBatch& batch) {

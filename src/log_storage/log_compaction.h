@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "async/cancellation.h"
+#include "async/task.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
@@ -31,6 +32,7 @@
 #include "log_storage/cleaned_segment.h"
 #include "log_storage/compacted_transactions.h"
 #include "log_storage/compaction_plan.h"
+#include "log_storage/compaction_throttle.h"
 #include "log_storage/log_config.h"
 #include "log_storage/offset_map.h"
 #include "log_storage/open_files.h"
@@ -54,6 +56,7 @@ struct CompactionSettings {
   uint64_t map_bytes = 0;  // log.cleaner.dedupe.buffer.size
   SipKey hash_key;
   CancelToken cancelled;
+  CompactionThrottle* throttle = nullptr;                  // none: as fast as it goes
   Offset drop_limit{std::numeric_limits<int64_t>::max()};  // CompactionRules::drop_limit
 };
 
@@ -85,12 +88,13 @@ class LogCompaction {
   };
   LogCompaction(Source source, CompactionSettings settings);
 
-  // Blocks. Learns the newest offset of each key in the dirty part, as far as memory allows: the rest is left to the
-  // next compaction.
-  Status read_keys();
-  // Blocks. Writes the next segment that is to take the place of others. False: none is left.
+  // Begin and end on a worker, which they block but for the waits of the throttle.
+  // Learns the newest offset of each key in the dirty part, as far as memory allows: the rest is left to the next
+  // compaction.
+  Task<Status> read_keys();
+  // Writes the next segment that is to take the place of others. False: none is left.
   // cancelled; disk_full and whatever reading and writing may fail with: the log is as it was.
-  Result<bool> clean_next();
+  Task<Result<bool>> clean_next();
 
   // What clean_next() has made stands for these, which follow each other.
   const std::vector<Offset>& replaced() const { return replaced_; }
@@ -117,12 +121,16 @@ class LogCompaction {
 
  private:
   // False: there is no room for more keys.
-  Result<bool> read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions);
-  Status clean_segment(const CompactedInput& segment);
+  Task<Result<bool>> read_keys_of(const CompactedInput& segment, CompactedTransactions& transactions);
+  // False: there is no room for another key.
+  Result<bool> put_keys(const struct StreamedBatch& batch);
+  Task<Status> clean_segment(const CompactedInput& segment);
   Status clean_batch(const struct StreamedBatch& batch);
   Result<CompactedBatch> compact(const struct StreamedBatch& batch, CompactedTransactions::End& ended);
   Status take_over(const struct StreamedBatch& batch, const CompactedBatch& result);
   Status check_cancelled() const;
+  // After so many bytes that were read and written: whether to wait for the throttle.
+  bool is_ahead(uint64_t bytes) const;
   bool is_known_of_producer(const BatchHeader& header) const;
 
   const Source source_;

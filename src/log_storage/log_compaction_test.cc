@@ -168,8 +168,8 @@ TEST(LogCompaction, AppendsReadsAndANewStartDoNotDisturbIt) {
   const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
   LogCompaction& compaction = *owned;
   ASSERT_TRUE(append(*log, put("a", "5")).has_value());
-  ASSERT_TRUE(compaction.read_keys().ok());
-  ASSERT_TRUE(compaction.clean_next().value());
+  ASSERT_TRUE(run_now(compaction.read_keys()).ok());
+  ASSERT_TRUE(run_now(compaction.clean_next()).value());
   ASSERT_TRUE(append(*log, put("a", "6")).has_value());
   ASSERT_TRUE(log->begin_swap(compaction));
   EXPECT_EQ(log->truncate_to(Offset(2)), ErrorCode::request_timed_out);
@@ -182,7 +182,7 @@ TEST(LogCompaction, AppendsReadsAndANewStartDoNotDisturbIt) {
   EXPECT_EQ(texts(*log), (std::vector<std::string>{"2 a=3", "3 b=4", "4 a=5", "5 a=6", "6 a=7"}));
   Bytes old(held->bytes);
   EXPECT_EQ(held->file->read_at(held->position, old).value(), old.size()) << "readers keep what they have";
-  EXPECT_FALSE(compaction.clean_next().value());
+  EXPECT_FALSE(run_now(compaction.clean_next()).value());
   ASSERT_TRUE(log->close().ok());
 }
 
@@ -191,8 +191,8 @@ TEST(LogCompaction, ATruncationMakesItVoid) {
   const auto log = one_segment_each(disk, {put("a", "1"), put("a", "2"), put("a", "3")});
   const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
   LogCompaction& compaction = *owned;
-  ASSERT_TRUE(compaction.read_keys().ok());
-  ASSERT_TRUE(compaction.clean_next().value());
+  ASSERT_TRUE(run_now(compaction.read_keys()).ok());
+  ASSERT_TRUE(run_now(compaction.clean_next()).value());
   ASSERT_TRUE(log->truncate_to(Offset(2)).ok());
   EXPECT_FALSE(log->begin_swap(compaction));
   compaction.discard();
@@ -207,8 +207,8 @@ TEST(LogCompaction, ItsProgressIsVoidIfTheLogIsTruncatedOrBegunAnewBeforeItsEnd)
       const auto log = one_segment_each(disk, {put("a", "1"), put("b", "2"), put("c", "3"), put("d", "4")});
       const auto owned = log->begin_compaction(log->segment_count() - 1, compaction_at(0)).value();
       LogCompaction& compaction = *owned;
-      ASSERT_TRUE(compaction.read_keys().ok());
-      while (compaction.clean_next().value()) {
+      ASSERT_TRUE(run_now(compaction.read_keys()).ok());
+      while (run_now(compaction.clean_next()).value()) {
         ASSERT_TRUE(log->begin_swap(compaction));
         ASSERT_TRUE(log->adopt_swap(compaction, compaction.commit_swap()).ok());
         ASSERT_TRUE(log->end_swap(compaction, compaction.finish_swap()).ok());
@@ -232,9 +232,9 @@ TEST(LogCompaction, CanBeCancelled) {
   settings.cancelled = source.token();
   const auto owned = log->begin_compaction(2, settings).value();
   LogCompaction& compaction = *owned;
-  ASSERT_TRUE(compaction.read_keys().ok());
+  ASSERT_TRUE(run_now(compaction.read_keys()).ok());
   source.cancel();
-  EXPECT_EQ(compaction.clean_next().error(), ErrorCode::cancelled);
+  EXPECT_EQ(run_now(compaction.clean_next()).error(), ErrorCode::cancelled);
   EXPECT_FALSE(*disk.files().exists(LogOnDisk::segment(0, ".log.cleaned")));
   EXPECT_EQ(texts(*log).size(), 2U);
 }

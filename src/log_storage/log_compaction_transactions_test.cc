@@ -115,9 +115,9 @@ size_t compactable(const PartitionLog& log) {
 
 Status compact(PartitionLog& log, const CompactionSettings& settings) {
   NARU_TRY_ASSIGN(const auto compaction, log.begin_compaction(compactable(log), settings));
-  NARU_TRY(compaction->read_keys());
+  NARU_TRY(run_now(compaction->read_keys()));
   for (;;) {
-    NARU_TRY_ASSIGN(const bool more, compaction->clean_next());
+    NARU_TRY_ASSIGN(const bool more, run_now(compaction->clean_next()));
     if (!more) break;
     EXPECT_TRUE(log.begin_swap(*compaction));
     NARU_TRY(log.adopt_swap(*compaction, compaction->commit_swap()));

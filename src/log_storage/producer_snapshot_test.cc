@@ -9,7 +9,7 @@
 namespace naru {
 namespace {
 
-constexpr RunningTimeMs kNow = 10'000;
+constexpr RunningTimeMs kSnapshotTime = 10'000;
 
 BatchHeader batch(int64_t producer, int32_t sequence, int64_t base, int32_t delta = 0) {
   BatchHeader header;
@@ -58,37 +58,39 @@ void reseal(Bytes& bytes) {
 
 TEST(ProducerSnapshot, ComesBackAsItWent) {
   const ProducerState state = some_state();
-  const Bytes bytes = encode_producer_snapshot(state, Offset(18), kNow);
-  const auto decoded = decode_producer_snapshot(bytes, Offset(18), {}, kNow);
+  const Bytes bytes = encode_producer_snapshot(state, Offset(18), kSnapshotTime);
+  const auto decoded = decode_producer_snapshot(bytes, Offset(18), {}, kSnapshotTime);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
   EXPECT_TRUE(*decoded == state);
   EXPECT_EQ(decoded->find(ProducerId(100))->batch_count, 3);
-  EXPECT_EQ(
-      decode_producer_snapshot(encode_producer_snapshot(ProducerState(), Offset(0), kNow), Offset(0), {}, kNow)->size(),
-      0u);
+  EXPECT_EQ(decode_producer_snapshot(encode_producer_snapshot(ProducerState(), Offset(0), kSnapshotTime), Offset(0), {},
+                                     kSnapshotTime)
+                ->size(),
+            0u);
 }
 
 TEST(ProducerSnapshot, EveryFlippedBitAndEveryCutIsNoticed) {
-  const Bytes good = encode_producer_snapshot(some_state(), Offset(18), kNow);
+  const Bytes good = encode_producer_snapshot(some_state(), Offset(18), kSnapshotTime);
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     Bytes bad = good;
     bad[bit / 8] ^= std::byte{1} << (bit % 8);
-    EXPECT_EQ(decode_producer_snapshot(bad, Offset(18), {}, kNow).error(), ErrorCode::corrupt_data) << bit;
+    EXPECT_EQ(decode_producer_snapshot(bad, Offset(18), {}, kSnapshotTime).error(), ErrorCode::corrupt_data) << bit;
   }
   for (size_t size = 0; size < good.size(); ++size) {
-    EXPECT_FALSE(decode_producer_snapshot(BytesView(good).first(size), Offset(18), {}, kNow).has_value()) << size;
+    EXPECT_FALSE(decode_producer_snapshot(BytesView(good).first(size), Offset(18), {}, kSnapshotTime).has_value())
+        << size;
   }
 }
 
 TEST(ProducerSnapshot, WhatHasTheRightCrcMustMakeSenseToo) {
-  const Bytes good = encode_producer_snapshot(some_state(), Offset(18), kNow);
-  EXPECT_EQ(decode_producer_snapshot(good, Offset(19), {}, kNow).error(), ErrorCode::corrupt_data)
+  const Bytes good = encode_producer_snapshot(some_state(), Offset(18), kSnapshotTime);
+  EXPECT_EQ(decode_producer_snapshot(good, Offset(19), {}, kSnapshotTime).error(), ErrorCode::corrupt_data)
       << "of another offset";
   const auto with = [&](size_t at, auto value) {
     Bytes changed = good;
     store_big_endian(changed.data() + at, value);
     reseal(changed);
-    const auto decoded = decode_producer_snapshot(changed, Offset(18), {}, kNow);
+    const auto decoded = decode_producer_snapshot(changed, Offset(18), {}, kSnapshotTime);
     return decoded ? ErrorCode::none : decoded.error().code();
   };
   EXPECT_EQ(with(8, int32_t{4}), ErrorCode::unsupported_format);
@@ -112,7 +114,8 @@ TEST(ProducerSnapshot, WhatHasTheRightCrcMustMakeSenseToo) {
 
 TEST(ProducerSnapshot, TransactionsComeBackAsTheyWent) {
   const ProducerState state = some_transactions();
-  const auto decoded = decode_producer_snapshot(encode_producer_snapshot(state, Offset(5), kNow), Offset(5), {}, kNow);
+  const auto decoded =
+      decode_producer_snapshot(encode_producer_snapshot(state, Offset(5), kSnapshotTime), Offset(5), {}, kSnapshotTime);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
   EXPECT_TRUE(*decoded == state);
   EXPECT_EQ(decoded->oldest_open(), Offset(0));
@@ -123,12 +126,12 @@ TEST(ProducerSnapshot, TransactionsComeBackAsTheyWent) {
 }
 
 TEST(ProducerSnapshot, TransactionsThatCannotBeAreNoticed) {
-  const Bytes good = encode_producer_snapshot(some_transactions(), Offset(5), kNow);
+  const Bytes good = encode_producer_snapshot(some_transactions(), Offset(5), kSnapshotTime);
   const auto with = [&](size_t from_the_end, auto value) {
     Bytes changed = good;
     store_big_endian(changed.data() + changed.size() - from_the_end, value);
     reseal(changed);
-    const auto decoded = decode_producer_snapshot(changed, Offset(5), {}, kNow);
+    const auto decoded = decode_producer_snapshot(changed, Offset(5), {}, kSnapshotTime);
     return decoded ? ErrorCode::none : decoded.error().code();
   };
   EXPECT_EQ(with(24, int32_t{1}), ErrorCode::none) << "as it is";
@@ -142,8 +145,8 @@ TEST(ProducerSnapshot, TransactionsThatCannotBeAreNoticed) {
 TEST(ProducerSnapshot, ALowerLimitKeepsThoseThatWereIdleForLess) {
   ProducerState state;
   for (int i = 0; i < 10; ++i) state.apply(batch(i, 0, i), i);
-  const auto decoded = decode_producer_snapshot(encode_producer_snapshot(state, Offset(10), kNow), Offset(10),
-                                                {.max_producers = 4}, kNow);
+  const auto decoded = decode_producer_snapshot(encode_producer_snapshot(state, Offset(10), kSnapshotTime), Offset(10),
+                                                {.max_producers = 4}, kSnapshotTime);
   ASSERT_EQ(decoded->size(), 4u);
   EXPECT_EQ(decoded->producers().front().get().id, ProducerId(6));
 }
@@ -182,7 +185,7 @@ Bytes snapshot_from_hex(std::string_view hex) {
 void expect_active_now(const ProducerState& decoded, const ProducerState& described) {
   ProducerState expected;
   for (Producer producer : described.producers()) {
-    producer.last_append_ms = kNow;
+    producer.last_append_ms = kSnapshotTime;
     expected.restore(producer);
   }
   EXPECT_TRUE(decoded == expected);
@@ -219,7 +222,7 @@ TEST(ProducerSnapshot, OfTheSecondVersionIsStillRead) {
       "00000003000000000000000000000003ffffffffffffffff"
       "0000000100000000000000030000000000000004"
       "6127dabc");
-  const auto decoded = decode_producer_snapshot(bytes, Offset(5), {}, kNow);
+  const auto decoded = decode_producer_snapshot(bytes, Offset(5), {}, kSnapshotTime);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
   expect_active_now(*decoded, described_transaction());
   EXPECT_TRUE(decoded->ended().entries() == described_transaction().ended().entries());
@@ -233,13 +236,13 @@ TEST(ProducerSnapshot, OfTheFirstVersionIsStillRead) {
       "00000000000000010000000000000000ffffffffffffffff"
       "00000002000000000000000000000002ffffffffffffffff"
       "c9c8613e");
-  const auto decoded = decode_producer_snapshot(bytes, Offset(3), {}, kNow);
+  const auto decoded = decode_producer_snapshot(bytes, Offset(3), {}, kSnapshotTime);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
   expect_active_now(*decoded, described_state());
   Bytes without_batches = bytes;
   store_big_endian(without_batches.data() + 50, uint8_t{0});
   reseal(without_batches);
-  EXPECT_EQ(decode_producer_snapshot(without_batches, Offset(3), {}, kNow).error(), ErrorCode::corrupt_data);
+  EXPECT_EQ(decode_producer_snapshot(without_batches, Offset(3), {}, kSnapshotTime).error(), ErrorCode::corrupt_data);
 }
 
 TEST(ProducerSnapshot, NoTimePassesBetweenOneProcessAndTheNext) {

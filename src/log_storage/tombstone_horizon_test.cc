@@ -113,8 +113,8 @@ TEST(TombstoneHorizon, WithoutRoomToStoreItNothingIsDropped) {
   fill(*log);
   ASSERT_TRUE(compact_now(*log, compaction_at(100, kRetention)).has_value());
   const auto compaction = log->begin_compaction(log->segment_count() - 1, compaction_at(2'000, kRetention)).value();
-  ASSERT_TRUE(compaction->read_keys().ok());
-  ASSERT_TRUE(compaction->clean_next().value());
+  ASSERT_TRUE(run_now(compaction->read_keys()).ok());
+  ASSERT_TRUE(run_now(compaction->clean_next()).value());
   ASSERT_TRUE(log->begin_swap(*compaction));
   EXPECT_EQ(log->raise_tombstone_horizon(Offset(50)), ErrorCode::request_timed_out) << "both would write the file";
   disk.files().fail_nth(FileOperation::write, 1, std::string(kTombstoneFileName), ErrorCode::disk_full);

@@ -63,16 +63,18 @@ Task<Result<CompactionStatistics>> compact_in_turn(const PartitionPtr& partition
   const CompactionSettings settings{.now = services.clock.wall_now_ms(),
                                     .map_bytes = services.map_bytes,
                                     .hash_key = services.hash_key,
-                                    .cancelled = cancel.token()};
+                                    .cancelled = cancel.token(),
+                                    .throttle = services.throttle};
   co_await to_worker(services.scheduler);  // which transactions were aborted is read from disk
   NARU_CO_TRY_ASSIGN(const CompactionPtr compaction, co_await partition->with_log([&settings](const LogAccess& access) {
     return begin_inside(access, settings);
   }));
   if (!compaction) co_return CompactionStatistics{};
-  NARU_CO_TRY(co_await on_worker(services.scheduler, [&compaction] { return compaction->read_keys(); }));
+  co_await to_worker(services.scheduler);
+  NARU_CO_TRY(co_await compaction->read_keys());
   for (;;) {
-    NARU_CO_TRY_ASSIGN(const bool more,
-                       co_await on_worker(services.scheduler, [&compaction] { return compaction->clean_next(); }));
+    co_await to_worker(services.scheduler);
+    NARU_CO_TRY_ASSIGN(const bool more, co_await compaction->clean_next());
     if (!more) break;
     NARU_CO_TRY(co_await swap(partition, *compaction, services.scheduler));
   }

@@ -21,6 +21,7 @@ struct CompactionServices {
   SipKey hash_key;
   uint64_t map_bytes = 0;  // log.cleaner.dedupe.buffer.size
   CancelToken stopped;
+  CompactionThrottle* throttle = nullptr;  // none: as fast as it goes
 };
 
 // How a partition stands; any thread. Nothing is wanted of a topic that is not compacted.

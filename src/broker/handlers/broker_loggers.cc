@@ -20,8 +20,10 @@ struct LevelWord {
   LogLevel level;
   std::string_view word;
 };
-constexpr std::array kWords{LevelWord{LogLevel::debug, "DEBUG"}, LevelWord{LogLevel::info, "INFO"},
-                            LevelWord{LogLevel::warn, "WARN"}, LevelWord{LogLevel::error, "ERROR"}};
+// Those of Kafka's LogLevelConfig.
+constexpr std::array kWords{LevelWord{LogLevel::trace, "TRACE"}, LevelWord{LogLevel::debug, "DEBUG"},
+                            LevelWord{LogLevel::info, "INFO"},   LevelWord{LogLevel::warn, "WARN"},
+                            LevelWord{LogLevel::error, "ERROR"}, LevelWord{LogLevel::fatal, "FATAL"}};
 
 std::string_view word_for(LogLevel level) {
   const auto* const found = std::ranges::find(kWords, level, &LevelWord::level);
@@ -51,7 +53,8 @@ Result<LoggerChange> parse(const ConfigChange& wanted) {
   }
   const auto* const found = std::ranges::find(kWords, wanted.value.value_or(""), &LevelWord::word);
   if (found == kWords.end()) {
-    return failure(ErrorCode::invalid_config, "the level of {} must be DEBUG, INFO, WARN or ERROR, not '{}'", name,
+    return failure(ErrorCode::invalid_config,
+                   "the level of {} must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL, not '{}'", name,
                    wanted.value.value_or("").substr(0, kShownNameBytes));
   }
   change.level = found->level;

@@ -47,9 +47,23 @@ TEST_F(BrokerLoggers, FollowTheRootUntilTheyHaveALevelOfTheirOwn) {
   EXPECT_EQ(level_of("groups"), "ERROR");
 }
 
+TEST_F(BrokerLoggers, HaveKafkasLevelsThoughNoLineHasTheLeastAndTheGreatest) {
+  ASSERT_TRUE(change("groups", "TRACE").ok());
+  EXPECT_EQ(level_of("groups"), "TRACE");
+  EXPECT_TRUE(log_enabled(LogLevel::debug, "groups"));
+  for (const char* logger : {"groups", "root"}) {
+    ASSERT_TRUE(change(logger, "FATAL").ok());
+    EXPECT_EQ(level_of(logger), "FATAL");
+  }
+  EXPECT_FALSE(log_enabled(LogLevel::warn, "groups"));
+  EXPECT_TRUE(log_enabled(LogLevel::error, "groups"));
+  EXPECT_TRUE(log_enabled(LogLevel::error, "partition")) << "it follows the root";
+}
+
 TEST_F(BrokerLoggers, RefuseWhatKafkaRefuses) {
   EXPECT_EQ(change("kafka.server.KafkaApis", "INFO").code(), ErrorCode::invalid_config);
-  EXPECT_EQ(change("groups", "LOUD").message(), "the level of groups must be DEBUG, INFO, WARN or ERROR, not 'LOUD'");
+  EXPECT_EQ(change("groups", "LOUD").message(),
+            "the level of groups must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL, not 'LOUD'");
   EXPECT_EQ(change("groups", "LOUD").code(), ErrorCode::invalid_config);
   EXPECT_EQ(change("groups", std::nullopt).code(), ErrorCode::invalid_config);
   EXPECT_EQ(change("root", std::nullopt, ConfigOperation::remove).code(), ErrorCode::invalid_request);

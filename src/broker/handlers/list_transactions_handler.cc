@@ -8,7 +8,7 @@
 #include "broker/handlers/transaction_words.h"
 #include "broker/transaction_coordinators.h"
 #include "broker/turns.h"
-#include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "foundation/regular_expression.h"
 #include "foundation/request_canary.h"
 #include "foundation/sort_and_drop_doubles.h"
 #include "kafka_protocol/messages/list_transactions_request.h"

@@ -6,7 +6,7 @@
 #include "consumer_groups/consumer_protocol/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_protocol/consumer_group_records.h"
 #include "consumer_groups/consumer_protocol/consumer_groups.h"
-#include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "foundation/regular_expression.h"
 
 namespace naru {
 namespace {

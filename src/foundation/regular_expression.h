@@ -1,4 +1,4 @@
-// A regular expression over topic names, in RE2's syntax: matching takes time linear in the name, whatever the pattern.
+// A regular expression over names, in RE2's syntax: matching takes time linear in the name, whatever the pattern.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "consumer_groups/consumer_protocol/regular_expression.h"
+#include "foundation/regular_expression.h"
 
 #include <cstdint>
 #include <utility>
