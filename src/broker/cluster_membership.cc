@@ -29,7 +29,8 @@ ClusterMembership::ClusterMembership(Parts parts)
                 [&hosted = parts.hosted](const Uuid& topic_id, PartitionIndex index) {
                   return hosted.find(topic_id, index).partition;
                 }),
-      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact),
+      poller_(parts.seams, controller_, peers_, parts.metadata, parts.config.node_id, parts.contact,
+              [this](const MetadataImage& image) { return may_take_roles(image); }),
       offline_logs_(
           {.seams = parts.seams,
            .self = parts.config.node_id,

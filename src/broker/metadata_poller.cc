@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "foundation/canary.h"
 #include "foundation/log.h"
 #include "kafka_protocol/messages/naru_metadata_request.h"
 #include "kafka_protocol/messages/naru_metadata_response.h"
@@ -62,7 +63,9 @@ Task<Status> MetadataPoller::poll(const Peer& controller) {
     co_return taken.error();
   }
   if (*taken) co_await metadata_.show(follower_.image());
-  if (response->has_contact) contact_.heard(seams_.clock.now());
+  // A broker that has lost its session may still have the roles from before, while another one leads.
+  const bool roles_are_old = !has_roles_(*metadata_.current()) && !is_planted(Canary::contact_before_roles);
+  if (response->has_contact && !roles_are_old) contact_.heard(seams_.clock.now());
   co_return Status();
 }
 

@@ -14,9 +14,18 @@ namespace naru {
 // Everything it is made of outlives it.
 class MetadataPoller {
  public:
+  // Whether this broker leads and follows as the image says.
+  using HasRoles = UniqueFunction<bool(const MetadataImage&) const>;
+
   MetadataPoller(Seams seams, ControllerLink& controller, Peers& peers, MetadataPublisher& metadata, BrokerId self,
-                 ClusterContact& contact)
-      : seams_(seams), controller_(controller), peers_(peers), metadata_(metadata), self_(self), contact_(contact) {}
+                 ClusterContact& contact, HasRoles has_roles)
+      : seams_(seams),
+        controller_(controller),
+        peers_(peers),
+        metadata_(metadata),
+        self_(self),
+        contact_(contact),
+        has_roles_(std::move(has_roles)) {}
 
   void start() { background_.spawn(poll_for_ever()); }
   // After the peers have stopped, so that no question waits.
@@ -32,6 +41,7 @@ class MetadataPoller {
   MetadataPublisher& metadata_;
   const BrokerId self_;
   ClusterContact& contact_;
+  const HasRoles has_roles_;
   MetadataFollower follower_;
   TaskGroup background_;
 };

@@ -59,9 +59,10 @@ enum class Canary : uint8_t {
   lso_off_by_one,              // readers of committed records get the first record of an open transaction
   silent_committed_isr,        // a leader without contact ignores proposed members when it asks who may lead instead
   late_fetch_is_contact,       // ... or takes the time at which a fetch arrives for one at which it is followed
-  late_follower_continues,     // a follower goes on behind delete markers that its leader has dropped
-  horizon_not_stored,          // delete markers are dropped before it is durable that they are missing
-  reopened_unreported,         // a leader's log is opened again before the controller has heard that it was offline
+  contact_before_roles,     // ... or contact by which it has learned that it is replaced, and not yet given up its role
+  late_follower_continues,  // a follower goes on behind delete markers that its leader has dropped
+  horizon_not_stored,       // delete markers are dropped before it is durable that they are missing
+  reopened_unreported,      // a leader's log is opened again before the controller has heard that it was offline
 };
 
 namespace canary_detail {

@@ -69,6 +69,7 @@ inline constexpr std::array kCanaries = {
     // A snapshot has to be older than what was noted, and the broker has to come back before another one leads.
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
     CanaryName{Canary::silent_committed_isr, "silent_committed_isr"},
+    CanaryName{Canary::contact_before_roles, "contact_before_roles"},
     CanaryName{Canary::late_follower_continues, "late_follower_continues"},
     CanaryName{Canary::horizon_not_stored, "horizon_not_stored", CanaryFinder::unit_test},
     // No run lasts for a day, or has what else they need.
