@@ -1,6 +1,7 @@
 #include "fuzzing/answer_lessons.h"
 
 #include <algorithm>
+#include <map>
 
 namespace naru::fuzzing {
 namespace {
@@ -64,10 +65,29 @@ void learn(KnownWorld& world, BrokerId, const kafka::DeleteGroupsRequest& reques
   }
 }
 
+// Of groups whose offsets nothing else deletes or replaces.
+void learn_offsets(KnownWorld& world, const kafka::OffsetCommitRequest& request,
+                   const kafka::OffsetCommitResponse& response) {
+  for (size_t i = 0; i < request.topics.size() && i < response.topics.size(); ++i) {
+    const auto& wanted = request.topics[i];
+    const TopicMetadata* topic =
+        wanted.name.empty() ? world.image().find_topic(wanted.topic_id) : world.image().find_topic(wanted.name);
+    if (topic == nullptr) continue;
+    std::map<PartitionIndex, uint64_t> bytes;  // the last one of a partition counts
+    for (size_t j = 0; j < wanted.partitions.size() && j < response.topics[i].partitions.size(); ++j) {
+      if (response.topics[i].partitions[j].error_code != ErrorCode::none) continue;
+      bytes[wanted.partitions[j].partition_index] = wanted.partitions[j].committed_metadata.value_or("").size();
+    }
+    uint64_t sum = 0;
+    for (const auto& [partition, each] : bytes) sum += each;
+    if (sum > 0) world.remember_offsets(request.group_id, topic->id, sum);
+  }
+}
+
 void learn(KnownWorld& world, BrokerId, const kafka::OffsetCommitRequest& request,
            const kafka::OffsetCommitResponse& response) {
   KnownGroup* group = world.find_group(request.group_id);
-  if (group == nullptr) return;
+  if (group == nullptr) return learn_offsets(world, request, response);
   for (const auto& topic : response.topics) {
     for (const auto& partition : topic.partitions) {
       take_refusal(*group, request.member_id, partition.error_code);

@@ -50,6 +50,7 @@ constexpr uint64_t kAllWeights = [] {
 
 constexpr size_t kTopicsToSpare = 10;
 constexpr size_t kCrowd = 3000;
+constexpr size_t kManyGroups = 160'000;  // to list all of them in one turn of a loop takes too long
 constexpr uint64_t kManyDeaf = 6;
 
 template <class T, size_t kCount>
@@ -61,10 +62,23 @@ T pick(Random& random, const std::array<T, kCount>& values) {
 
 std::string FuzzPlan::to_string() const {
   return fmt::format(
-      "focus on {}, one in {} mutated, one in {} of them huge, bytes of one in {} changed, {} connections per broker, "
+      "focus on {}{}, one in {} mutated, one in {} of them huge, bytes of one in {} changed, {} connections per "
+      "broker, "
       "{} deaf ones, pipelines of {}, a restart in {} requests, buffers of {} bytes, {} more transactional ids",
-      focus ? kafka::kApiTable[*focus].name : "nothing", mutated_one_in, huge_one_in, bytes_one_in, connections,
-      deaf_connections, pipeline, restart_one_in, network_buffer, crowd);
+      focus ? kafka::kApiTable[*focus].name : "nothing", roomy ? ", roomy" : "", mutated_one_in, huge_one_in,
+      bytes_one_in, connections, deaf_connections, pipeline, restart_one_in, network_buffer, crowd);
+}
+
+uint64_t FuzzPlan::memory_budget() const {
+  return roomy ? 512 << 20 : 32 << 20;
+}
+
+size_t FuzzPlan::frame_max() const {
+  return roomy ? 12 << 20 : 4 << 20;
+}
+
+size_t FuzzPlan::groups() const {
+  return roomy ? kManyGroups : 0;
 }
 
 FuzzPlan draw_plan(Random& random) {

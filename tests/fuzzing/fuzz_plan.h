@@ -26,6 +26,11 @@ struct FuzzPlan {
   uint64_t restart_one_in = 0;      // requests; 0: none
   size_t network_buffer = 1 << 18;  // what a connection takes without being read
   size_t crowd = 0;                 // transactional ids that there are besides those of KnownWorld
+  bool roomy = false;               // brokers with the default memory budget, larger requests, many groups
+
+  uint64_t memory_budget() const;
+  size_t frame_max() const;
+  size_t groups() const;  // that there are besides those of KnownWorld
 
   std::string to_string() const;
 };

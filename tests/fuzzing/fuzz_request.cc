@@ -93,7 +93,7 @@ class TypedRequest final : public FuzzRequest {
     api_ = &kafka::api_row(Request::kApiKey);
     version_ = version;
     correlation_id_ = correlation_id;
-    fill(world, random, now_ms, {.large = style.large, .unread = style.unread});
+    fill(world, random, now_ms, {.large = style.large, .unread = style.unread, .bytes_max = style.bytes_max});
     // One of them may make it large; several would multiply.
     for (uint64_t i = 0; i < style.mutations; ++i) {
       const MutationLimits limits = i == 0 ? style.limits : MutationLimits();

@@ -15,6 +15,7 @@ using kafka::ApiKey;
 
 constexpr size_t kRecent = 6;
 constexpr size_t kShownBytes = 600;
+constexpr size_t kShownText = 20'000;
 // Beyond what the request itself asks for. Groups wait for members that do not come, for as long as their session
 // lasts.
 constexpr Duration kAnswerMax = 90s;
@@ -25,7 +26,7 @@ constexpr uint64_t kRefreshOneIn = 12;
 constexpr int kTriesForTarget = 20;
 constexpr Duration kBetweenTries = 300us;
 constexpr MutationLimits kHuge{.list_max = 500'000, .text_max = 60'000};
-constexpr size_t kFrameMax = 4 << 20;
+constexpr uint64_t kRoomyOneIn = 32;
 constexpr size_t kLargeFrame = 64 << 10;
 constexpr size_t kLargeOnes = 3;
 constexpr int16_t kFindCoordinatorVersion = 4;
@@ -34,6 +35,9 @@ FuzzPlan plan_of(const RoundOptions& options, Random& random) {
   FuzzPlan plan = draw_plan(random);
   if (options.focus) plan.focus = options.focus;
   if (options.huge_one_in) plan.huge_one_in = *options.huge_one_in;
+  // Of its own, so that the other rounds are those that their seeds have always made.
+  SimulatedRandom room(~options.seed);
+  plan.roomy = options.roomy || (options.brokers == 1 && room.one_in(kRoomyOneIn));
   return plan;
 }
 
@@ -56,7 +60,7 @@ FuzzRound::FuzzRound(const RoundOptions& options)
       random_(options.seed * 2 + 1),
       plan_(plan_of(options, random_)),
       problems_(options.waived),
-      world_(options.seed, options.brokers, problems_, report_) {
+      world_(options.seed, options.brokers, plan_, problems_, report_) {
   world_.world().network().options.buffer_bytes = plan_.network_buffer;
   const auto add_slot = [this](simulation::SimulatedBroker& broker, bool deaf) {
     slots_.push_back(std::make_unique<Slot>());
@@ -72,7 +76,7 @@ FuzzRound::FuzzRound(const RoundOptions& options)
 FuzzRound::~FuzzRound() = default;
 
 std::optional<std::string> FuzzRound::run() {
-  world_.begin(plan_.crowd);
+  world_.begin();
   send_corpus();
   while (report_.requests < options_.requests && !problems_.first()) act();
   const std::string requests = problems_.first() ? recent_requests() : "";
@@ -123,7 +127,7 @@ std::shared_ptr<FuzzRequest> FuzzRound::draw_request(bool for_deaf) {
   const kafka::ApiRow& row = kafka::kApiTable[api];
   const auto versions = static_cast<uint64_t>(row.max_version - row.min_version + 1);
   const auto version = static_cast<int16_t>(row.min_version + static_cast<int16_t>(random_.below(versions)));
-  RequestStyle style{.unread = for_deaf, .bytes_max = kFrameMax};
+  RequestStyle style{.unread = for_deaf, .bytes_max = plan_.frame_max()};
   if (!refresh && random_.one_in(plan_.mutated_one_in)) {
     style.mutations = 1 + random_.below(3);
     style.large = plan_.huge_one_in > 0 && random_.one_in(plan_.huge_one_in);
@@ -277,7 +281,18 @@ void FuzzRound::take_answer(Slot& slot, BytesView frame) {
                             fmt::format("the answer to {} v{} is wrong: {}; it is {}", request->api().name,
                                         request->version(), verdict.error().to_string(), hex(frame)));
   }
+  check_offsets();
   ++(*verdict == FuzzRequest::Verdict::success ? tally(*request).successes : tally(*request).refused);
+}
+
+// Whatever the brokers' own account says: what they have acknowledged is in their memory.
+void FuzzRound::check_offsets() {
+  const uint64_t most = world_.brokers().size() * world_.state_max();
+  if (known_.offset_bytes() <= most) return;
+  known_.forget_offsets_of_deleted_topics();
+  if (known_.offset_bytes() <= most) return;
+  problems_.report(Demand::memory, fmt::format("{} bytes of metadata are committed with offsets, {} are allowed",
+                                               known_.offset_bytes(), most));
 }
 
 void FuzzRound::check_deadline(Slot& slot) {
@@ -325,7 +340,7 @@ std::string FuzzRound::recent_requests() const {
     text +=
         fmt::format("  {} v{} ({}) for broker {}{}: {}\n    {}\n", request->api().name, request->version(),
                     request->correlation_id(), request->target(), request->has_changed_bytes() ? ", bytes changed" : "",
-                    request->to_json(), hex(request->frame()));
+                    request->to_json().substr(0, kShownText), hex(request->frame()));
   };
   text += "the last large requests:\n";
   std::ranges::for_each(large_, add);

@@ -26,6 +26,7 @@ struct RoundOptions {
   // In place of what the seed draws.
   std::optional<size_t> focus;
   std::optional<uint64_t> huge_one_in;
+  bool roomy = false;  // always, not only now and then
   // Frames that found something once: sent before anything else, each over a connection of its own.
   std::vector<Bytes> corpus;
 };
@@ -71,6 +72,7 @@ class FuzzRound {
   void take_answer(Slot& slot, BytesView frame);
   void give_up_first(Slot& slot);
   void check_deadline(Slot& slot);
+  void check_offsets();
   void connection_closed(Slot& slot, bool by_us);
   Task<void> connect(Slot& slot);
   void wait_for_answers();

@@ -17,6 +17,8 @@
 #include "kafka_protocol/messages/find_coordinator_response.h"
 #include "kafka_protocol/messages/init_producer_id_request.h"
 #include "kafka_protocol/messages/init_producer_id_response.h"
+#include "kafka_protocol/messages/offset_commit_request.h"
+#include "kafka_protocol/messages/offset_commit_response.h"
 #include "kafka_protocol/messages/produce_request.h"
 #include "kafka_protocol/messages/produce_response.h"
 #include "record_format/batch_builder.h"
@@ -33,7 +35,6 @@ constexpr Duration kEventMax = 2s;
 #else
 constexpr Duration kEventMax = 100ms;
 #endif
-constexpr uint64_t kMemoryBudget = 32 << 20;
 constexpr uint64_t kHeapSlack = 80 << 20;  // what the network holds is part of it
 constexpr uint64_t kCopiesOnDisks = 4;     // the cached and the durable bytes, and what they grow by
 constexpr uint64_t kFileLimit = 256, kFilesMax = kFileLimit / 8 * 7;
@@ -44,16 +45,16 @@ constexpr Duration kLong = 600s;
 constexpr uint64_t kStepsBetweenLooks = 256;
 constexpr uint64_t kStepsBetweenLooksAtState = 4096;  // these cost more
 
-BrokerConfig broker_config(int number, int brokers) {
+BrokerConfig broker_config(int number, int brokers, const FuzzPlan& plan) {
   ConfigOverrides values{{"log.dirs", "/data"},
                          {"node.id", fmt::format("{}", number)},
                          {"listeners", fmt::format("PLAINTEXT://broker-{}:{}", number, SimulatedBroker::kPort)},
                          {"naru.admin.listener", ""},
-                         {"naru.memory.budget.bytes", fmt::format("{}", kMemoryBudget)},
+                         {"naru.memory.budget.bytes", fmt::format("{}", plan.memory_budget())},
                          {"socket.request.max.bytes", fmt::format("{}", 16 << 20)},
                          {"naru.max.decompressed.bytes", fmt::format("{}", 4 << 20)},
                          {"default.replication.factor", fmt::format("{}", brokers)},
-                         {"offsets.topic.num.partitions", "3"},
+                         {"offsets.topic.num.partitions", plan.groups() > 0 ? "1" : "3"},
                          {"transaction.state.log.num.partitions", "3"},
                          {"offsets.topic.segment.bytes", "65536"},
                          {"transaction.state.log.segment.bytes", "65536"},
@@ -81,8 +82,9 @@ Duration processor_time() {
 
 }  // namespace
 
-FuzzWorld::FuzzWorld(uint64_t seed, int brokers, Problems& problems, FuzzReport& report)
-    : problems_(problems),
+FuzzWorld::FuzzWorld(uint64_t seed, int brokers, const FuzzPlan& plan, Problems& problems, FuzzReport& report)
+    : plan_(plan),
+      problems_(problems),
       report_(report),
       world_(seed),
       harness_(world_.add_node("harness").start()),
@@ -90,7 +92,7 @@ FuzzWorld::FuzzWorld(uint64_t seed, int brokers, Problems& problems, FuzzReport&
   for (int number = 1; number <= brokers; ++number) {
     SimulatedNode& node = world_.add_node(fmt::format("broker-{}", number));
     node.disk().set_open_file_limit(kFileLimit);
-    brokers_.push_back(std::make_unique<SimulatedBroker>(node, seams(), broker_config(number, brokers),
+    brokers_.push_back(std::make_unique<SimulatedBroker>(node, seams(), broker_config(number, brokers, plan),
                                                          brokers == 1 ? nullptr : &coordination_));
   }
 }
@@ -102,13 +104,14 @@ SimulatedBroker* FuzzWorld::find(BrokerId id) {
   return found == brokers_.end() ? nullptr : found->get();
 }
 
-void FuzzWorld::begin(size_t crowd) {
+void FuzzWorld::begin() {
   heap_at_rest_ = heap_bytes();
   forget_heap_peak();
   run_task(start_brokers(), kLong);
   run_task(make_topics(), kLong);
   run_task(write_records(), kLong);
-  if (crowd > 0) run_task(make_crowd(crowd), kLong);
+  if (plan_.crowd > 0) run_task(make_crowd(plan_.crowd), kLong);
+  if (plan_.groups() > 0) run_task(make_groups(plan_.groups()), kLong);
   heap_at_rest_ = heap_bytes();
 }
 
@@ -214,6 +217,47 @@ Task<void> FuzzWorld::make_crowd(size_t count) {
   for (const auto& client : clients) client->close();
 }
 
+Task<void> FuzzWorld::make_groups(size_t count) {
+  constexpr size_t kClients = 50;
+  const auto client = co_await KafkaClient::connect(seams(), brokers_.front()->address());
+  NARU_ASSERT(client, "no connection: {}", client.error().to_string());
+  kafka::FindCoordinatorRequest find{.key_type = 0};
+  find.coordinator_keys.push_back("group");
+  const auto found = co_await (*client)->call<kafka::FindCoordinatorResponse>(find, 4, 30s);
+  NARU_ASSERT(found, "no coordinator: {}", found.error().to_string());
+  (*client)->close();
+  TaskGroup clients;
+  const size_t each = (count + kClients - 1) / kClients;
+  for (size_t first = 0; first < count; first += each) {
+    clients.spawn(make_groups_between(first, std::min(first + each, count)));
+  }
+  co_await clients.join();
+}
+
+// Groups that have committed one offset.
+Task<void> FuzzWorld::make_groups_between(size_t first, size_t end) {
+  constexpr int16_t kVersion = 8;
+  const auto client = co_await KafkaClient::connect(seams(), brokers_.front()->address());
+  NARU_ASSERT(client, "no connection: {}", client.error().to_string());
+  for (size_t i = first; i < end;) {
+    const std::string id = fmt::format("group-{}", i);
+    kafka::OffsetCommitRequest request{.group_id = id};
+    auto& topic = request.topics.emplace_back();
+    topic.name = "empty";
+    topic.partitions.push_back({.partition_index = PartitionIndex(0), .committed_offset = Offset(0)});
+    const auto answer = co_await (*client)->call<kafka::OffsetCommitResponse>(request, kVersion, 60s);
+    NARU_ASSERT(answer, "{} was not made: {}", id, answer.error().to_string());
+    const bool made = answer->topics.front().partitions.front().error_code == ErrorCode::none;
+    // Else the coordinator is loading still.
+    if (made) {
+      ++i;
+    } else {
+      ignore(co_await sleep_until(seams().scheduler, seams().clock.now() + 10ms));
+    }
+  }
+  (*client)->close();
+}
+
 void FuzzWorld::step() {
   const Duration before = processor_time();
   const uint64_t jobs_before = world_.queue().blocking_jobs_run();
@@ -233,7 +277,7 @@ void FuzzWorld::step() {
 }
 
 uint64_t FuzzWorld::heap_limit() const {
-  return heap_at_rest_ + brokers_.size() * kMemoryBudget + kCopiesOnDisks * bytes_on_disks_ + kHeapSlack +
+  return heap_at_rest_ + brokers_.size() * plan_.memory_budget() + kCopiesOnDisks * bytes_on_disks_ + kHeapSlack +
          FuzzRequest::all_heap_bytes();
 }
 
@@ -355,14 +399,14 @@ void FuzzWorld::check_answers() {
 // Groups and transactions may have a quarter of the budget, and small ones as much again (StateMemory); what is on its
 // way into them is not counted yet.
 void FuzzWorld::check_state() {
-  constexpr uint64_t kStateMax = kMemoryBudget / 4 * 2 + (4 << 20);
+  const uint64_t most = state_max();
   for (const auto& broker : brokers_) {
     if (!broker->running()) continue;
     const uint64_t state = metric(*broker, "naru_memory_used_bytes{account=\"coordinator_state\"}");
     report_.state_peak = std::max(report_.state_peak, state);
-    if (state <= kStateMax) continue;
+    if (state <= most) continue;
     problems_.report(Demand::memory, fmt::format("{} holds {} bytes of groups and transactions, {} are allowed",
-                                                 broker->node().host(), state, kStateMax));
+                                                 broker->node().host(), state, most));
   }
 }
 

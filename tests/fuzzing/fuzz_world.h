@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "coordination_store/simulated/simulated_coordination.h"
+#include "fuzzing/fuzz_plan.h"
 #include "fuzzing/fuzz_problem.h"
 #include "fuzzing/fuzz_report.h"
 #include "platform/simulated/simulated_world.h"
@@ -18,17 +19,19 @@ namespace naru::fuzzing {
 
 class FuzzWorld {
  public:
-  FuzzWorld(uint64_t seed, int brokers, Problems& problems, FuzzReport& report);
+  FuzzWorld(uint64_t seed, int brokers, const FuzzPlan& plan, Problems& problems, FuzzReport& report);
   ~FuzzWorld();
 
   // Starts the brokers and makes the topics "orders", "compacted", "segmented" and "empty", with records in all but the
-  // last.
-  // `crowd`: transactional ids.
-  void begin(size_t crowd);
+  // last; and the transactional ids and groups of the plan.
+  void begin();
   // Ends what runs in the background, and stops the brokers.
   void end();
   // After the clients have left: nothing of theirs may be left.
   void check_leftovers();
+
+  // What one broker may hold of groups and transactions.
+  uint64_t state_max() const { return plan_.memory_budget() / 4 * 2 + (4 << 20); }
 
   void run_for(Duration length);
   // False: it did not come true.
@@ -50,6 +53,8 @@ class FuzzWorld {
   Task<void> make_topics();
   Task<void> write_records();
   Task<void> make_crowd(size_t count);
+  Task<void> make_groups(size_t count);
+  Task<void> make_groups_between(size_t first, size_t end);
   Task<void> write(std::string topic, int32_t partitions, int count);
   Task<void> stop_brokers();
   Task<void> restart(simulation::SimulatedBroker& broker, bool cleanly);
@@ -62,6 +67,7 @@ class FuzzWorld {
   uint64_t heap_limit() const;
   uint64_t bytes_on_disks();
 
+  const FuzzPlan plan_;
   Problems& problems_;
   FuzzReport& report_;
   SimulatedWorld world_;

@@ -63,6 +63,7 @@ struct Options {
   std::string corpus;
   std::string focus;
   std::optional<uint64_t> huge_one_in;
+  bool roomy = false;
   std::vector<std::string> waived;
   std::string canary;
 };
@@ -75,6 +76,7 @@ bool fuzz(const Options& options, FuzzReport& all) {
   }
   if (!options.corpus.empty()) round.corpus = read_corpus(options.corpus);
   round.huge_one_in = options.huge_one_in;
+  round.roomy = options.roomy;
   if (!options.focus.empty()) {
     const auto* found = std::ranges::find(kafka::kApiTable, options.focus, &kafka::ApiRow::name);
     round.focus = static_cast<size_t>(found - kafka::kApiTable.begin());
@@ -82,7 +84,8 @@ bool fuzz(const Options& options, FuzzReport& all) {
   uint64_t bad = 0;
   for (; all.requests < options.requests; ++round.seed) {
     round.requests = std::min(options.requests_per_round, options.requests - all.requests);
-    current_name = fmt::format("--brokers {} --seed {} --requests {}", round.brokers, round.seed, round.requests);
+    current_name = fmt::format("--brokers {} --seed {} --requests {}{}", round.brokers, round.seed, round.requests,
+                               round.roomy ? " --roomy" : "");
     FuzzRound run(round);
     current_round = &run;
     if (const auto problem = run.run()) {
@@ -127,6 +130,7 @@ int main(int argc, char** argv) {
   app.add_option("--waive", options.waived, "Demand to leave out")->check(CLI::IsMember(demands));
   app.add_option("--focus", options.focus, "API that gets a third of the requests")->check(CLI::IsMember(apis));
   app.add_option("--huge", options.huge_one_in, "One in so many mutated requests is large; 0: none");
+  app.add_flag("--roomy", options.roomy, "Default memory budget, larger requests and many groups in every round");
   app.add_option("--min-success", options.min_success, "Least share of successes of each API");
   app.add_option("--canary", options.canary, "Plant this bug, and succeed if it is found")
       ->check(CLI::IsMember(canaries));

@@ -56,6 +56,18 @@ KnownTransaction* KnownWorld::find_transaction(ProducerId id) {
   return found == transactions_.end() ? nullptr : &*found;
 }
 
+void KnownWorld::remember_offsets(std::string_view group_id, const Uuid& topic, uint64_t bytes) {
+  uint64_t& known = offsets_[{std::string(group_id), topic}];
+  offset_bytes_ += bytes - known;
+  known = bytes;
+}
+
+void KnownWorld::forget_offsets_of_deleted_topics() {
+  std::erase_if(offsets_, [this](const auto& entry) { return image().find_topic(entry.first.second) == nullptr; });
+  offset_bytes_ = 0;
+  for (const auto& [key, bytes] : offsets_) offset_bytes_ += bytes;
+}
+
 void KnownWorld::remember_producer(ProducerId id, ProducerEpoch epoch) {
   std::erase_if(producers_, [id](const auto& producer) { return producer.first == id; });
   producers_.emplace_back(id, epoch);

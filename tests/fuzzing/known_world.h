@@ -73,6 +73,12 @@ class KnownWorld {
   std::vector<std::pair<ProducerId, ProducerEpoch>>& producers() { return producers_; }
   void remember_producer(ProducerId id, ProducerEpoch epoch);
 
+  // Brokers have said that they hold so many bytes of metadata with the group's offsets of the topic.
+  void remember_offsets(std::string_view group_id, const Uuid& topic, uint64_t bytes);
+  uint64_t offset_bytes() const { return offset_bytes_; }
+  // Nothing is left of topics that are gone.
+  void forget_offsets_of_deleted_topics();
+
   using PartitionKey = std::pair<std::string, int32_t>;
   Offset& end_of(const PartitionKey& partition) { return ends_[partition]; }
   // The sequence number that a producer's next batch for the partition has.
@@ -86,6 +92,8 @@ class KnownWorld {
   std::vector<KnownTransaction> transactions_;
   std::vector<KnownSession> sessions_;
   std::vector<std::pair<ProducerId, ProducerEpoch>> producers_;
+  std::map<std::pair<std::string, Uuid>, uint64_t> offsets_;
+  uint64_t offset_bytes_ = 0;
   std::map<PartitionKey, Offset> ends_;
   std::map<std::tuple<ProducerId, ProducerEpoch, PartitionKey>, int32_t> sequences_;
 };

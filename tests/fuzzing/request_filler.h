@@ -37,8 +37,9 @@ struct IsStrongInt<StrongInt<Tag, Rep>> : std::true_type {};
 
 // What the recipes make of a request, where they know how.
 struct FillStyle {
-  bool large = false;   // something large
-  bool unread = false;  // something whose answer holds on to much until it is read
+  bool large = false;           // something large
+  bool unread = false;          // something whose answer holds on to much until it is read
+  size_t bytes_max = SIZE_MAX;  // of a large one
 };
 
 // A visitor of kafka::visit_fields.
@@ -76,6 +77,7 @@ class RequestFiller {
   Random& random() { return random_; }
   int16_t version() const { return version_; }
   bool large() const { return style_.large; }
+  size_t bytes_max() const { return style_.bytes_max; }
   bool unread() const { return style_.unread; }
   std::string_view keep(std::string text) { return arena_.emplace_back(std::move(text)); }
   BytesView keep(const Bytes& bytes) { return as_bytes(keep(std::string(as_text(bytes)))); }

@@ -19,6 +19,8 @@ constexpr uint64_t kManyPartitions = 24'000;  // more have no room in the memory
 constexpr int16_t kFirstFetchWithSessions = 7, kFirstFetchWithIds = 13, kFirstJoinOfStaticMembers = 5;
 constexpr uint64_t kLargeMetadata = 3 << 20;
 constexpr uint64_t kLargeGroups = 200;
+constexpr uint64_t kGroupsWithNotes = 5000;
+constexpr size_t kNoteBytes = 4000;
 constexpr int32_t kLongSession = 30'000;
 // Each in a file of its own.
 constexpr int64_t kRecordsInSegmented = 40;
@@ -354,6 +356,9 @@ void arrange(RequestFiller& filler, kafka::JoinGroupRequest& request) {
 
 void arrange(RequestFiller& filler, kafka::ListConfigResourcesRequest& request) {
   constexpr std::array kTypes{kTopicResource, kBrokerResource, kGroupResource};
+  if (filler.large()) {
+    request.resource_types.resize(filler.bytes_max() / 8 + filler.random().below(filler.bytes_max() / 8 * 5));
+  }
   for (int8_t& type : request.resource_types) type = kTypes[filler.random().below(kTypes.size())];
 }
 
@@ -387,6 +392,26 @@ void arrange(RequestFiller& filler, kafka::NaruOfflineLogsRequest& request) {
   for (auto& topic : request.topics) {
     const TopicMetadata* known = filler.world().image().find_topic(made_topic(filler));
     topic.topic_id = known == nullptr ? Uuid() : known->id;
+  }
+}
+
+// Long notes for all partitions, in one of many groups that nobody is in.
+void arrange(RequestFiller& filler, kafka::OffsetCommitRequest& request) {
+  if (!filler.large()) return;
+  request.group_id = filler.keep(fmt::format("large-{}", filler.random().below(kGroupsWithNotes)));
+  request.generation_id_or_member_epoch = -1;
+  request.member_id = "";
+  request.group_instance_id.reset();
+  request.topics.clear();
+  const std::string_view note = filler.keep(std::string(kNoteBytes, 'n'));
+  for (const TopicMetadataPtr& topic : filler.world().image().topics()) {
+    auto& committed = request.topics.emplace_back();
+    committed.name = filler.keep(topic->name);
+    committed.topic_id = topic->id;
+    for (const PartitionStatePtr& partition : topic->partitions) {
+      committed.partitions.push_back(
+          {.partition_index = partition->index, .committed_offset = Offset(0), .committed_metadata = note});
+    }
   }
 }
 

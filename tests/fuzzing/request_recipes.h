@@ -31,6 +31,7 @@ void arrange(RequestFiller& filler, kafka::ListTransactionsRequest& request);
 void arrange(RequestFiller& filler, kafka::MetadataRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruMissingTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruOfflineLogsRequest& request);
+void arrange(RequestFiller& filler, kafka::OffsetCommitRequest& request);
 void arrange(RequestFiller& filler, kafka::OffsetFetchRequest& request);
 void arrange(RequestFiller& filler, kafka::ProduceRequest& request);
 void arrange(RequestFiller& filler, kafka::SyncGroupRequest& request);

@@ -202,7 +202,9 @@ class HostileRequestsTest(unittest.TestCase):
         self.assert_serves(broker)
 
     def test_offsets_with_long_notes(self):
-        broker, partitions, groups = self.broker("--set", "naru.memory.budget.bytes=33554432"), 100, 100
+        partitions, groups = 100, 100
+        broker = self.broker("--set", "naru.memory.budget.bytes=33554432", "--set", "socket.request.max.bytes=8388608",
+                             "--set", "naru.max.decompressed.bytes=4194304")
         with Connection(broker) as client, RawClient(broker) as raw:
             raw.create_topic("many", partitions)
             wait_until(lambda: client.call("FindCoordinator", 1, key="g", key_type=0).error_code == 0,
