@@ -7,6 +7,7 @@ import os
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 import transaction_scene
+from complaints import require_release
 from scenario import require
 from toolchain import built, execute, missing, older
 from transaction_scene import PATIENCE_S, Scene
@@ -14,6 +15,7 @@ from transactions_test import BACKOFF
 
 TOPIC, GROUP, PARTITIONS = "watched", "watchers", 3
 ROUNDS = 5
+OLDEST_GUESS = (0, 11)  # the first release with transactions and this format of records
 CONNECTIONS = 4  # more than a client of one broker has
 
 
@@ -104,6 +106,7 @@ def run():
         require((code := monitor.program.leave()) == 0, f"the monitor ended with {code}")
         scene.stop_all()
     guess = metrics["version", str(scene.brokers[0].number)]
+    require_release(guess, OLDEST_GUESS)
     return f"offsets, lag, sizes and configuration as written and committed, across {ROUNDS} × kill -9 ({monitor.failed} questions failed with their connections); taken for \"{guess}\""
 
 

@@ -2,6 +2,8 @@
 // as if several workers raced. Destroying the scheduler destroys what is still waiting, without running it.
 #pragma once
 
+#include <cstddef>
+
 #include "platform/random.h"
 #include "platform/scheduler.h"
 #include "platform/simulated/simulated_event_queue.h"
@@ -25,6 +27,9 @@ class SimulatedScheduler final : public Scheduler {
   void run_blocking(UniqueFunction<void()> work) override;
   TimerId start_timer(MonotonicTime deadline, UniqueFunction<void()> work) override;
   bool cancel_timer(TimerId timer) override;
+  // There are no threads that it would bound; tests see that it was set.
+  void set_blocking_limit(size_t limit) override { blocking_limit_ = limit; }
+  size_t blocking_limit() const { return blocking_limit_; }
 
   void set_disk_timing(const DiskTiming& timing) { disk_timing_ = timing; }
   SimulatedEventQueue::Owner owner() const { return owner_; }
@@ -40,6 +45,7 @@ class SimulatedScheduler final : public Scheduler {
   DiskTiming disk_timing_;
   MonotonicTime last_post_{};
   bool on_worker_ = false;
+  size_t blocking_limit_ = 0;
 };
 
 }  // namespace naru
