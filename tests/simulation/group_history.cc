@@ -30,7 +30,8 @@ void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) 
   const auto [owner, is_first] = owners_.try_emplace({claim.group, claim.generation, partition});
   const bool is_same =
       owner->second.member == claim.member || (claim.instance && owner->second.instance == claim.instance);
-  if (!is_first && !is_same && claim.generation > 0 && !may_be_a_new_group) {
+  const bool may_differ = may_be_a_new_group || owner->second.may_be_of_an_earlier_group;
+  if (!is_first && !is_same && claim.generation > 0 && !may_differ) {
     violated(fmt::format("{} got {} in generation {}, although {} has it", claim.member, name_of(partition),
                          claim.generation, owner->second.member));
   }
@@ -38,7 +39,11 @@ void GroupHistory::assigned(const Claim& claim, const PartitionName& partition) 
     owner->second.also.insert(claim.member);  // it is not known which of the two answers is the newer one
     return;
   }
-  owner->second = {.member = claim.member, .instance = claim.instance, .heard_at = moment(), .also = {}};
+  owner->second = {.member = claim.member,
+                   .instance = claim.instance,
+                   .heard_at = moment(),
+                   .also = {},
+                   .may_be_of_an_earlier_group = may_be_a_new_group};
 }
 
 GroupHistory::Known GroupHistory::known(const Claim& claim, const PartitionName& partition) const {

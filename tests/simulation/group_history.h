@@ -66,6 +66,8 @@ class GroupHistory {
     std::optional<std::string> instance;
     uint64_t heard_at = 0;       // a moment()
     std::set<std::string> also;  // whose answers were on their way at the same time: one of them may be the last
+    // The group had no offsets then: it may have been forgotten since, and have begun anew with the same generation.
+    bool may_be_of_an_earlier_group = false;
   };
   void violated(std::string sentence);
 

@@ -45,6 +45,20 @@ TEST_F(GroupHistoryTest, ObjectsToAPartitionThatTwoHaveInOneGeneration) {
   EXPECT_EQ(violation(), "second got t-0 in generation 3, although first has it");
 }
 
+// The second answer of the later group comes when the first member has committed already.
+TEST_F(GroupHistoryTest, AGroupThatWasForgottenMayGiveAPartitionToAnotherInTheSameGeneration) {
+  const PartitionName other{"t", PartitionIndex(1)};
+  history.assigned(kFirstMember, kGroupPartition);
+  history.assigned({"g", "second", 1}, other);
+  const auto known = history.known({"g", "second", 1}, other);
+  history.commit_sent({"g", "second", 1}, other, Offset(5));
+  history.commit_acknowledged({"g", "second", 1}, other, Offset(5), known);
+  history.assigned({"g", "third", 1}, kGroupPartition);
+  EXPECT_EQ(violation(), "");
+  history.assigned({"g", "fourth", 1}, kGroupPartition);
+  EXPECT_EQ(violation(), "fourth got t-0 in generation 1, although third has it");
+}
+
 TEST_F(GroupHistoryTest, LetsAStaticMemberComeBackUnderAnotherId) {
   history.assigned({"g", "first", 2, false, "instance"}, kGroupPartition);
   history.assigned({"g", "second", 2, false, "instance"}, kGroupPartition);
