@@ -104,7 +104,7 @@ class ControllerShell {
   // until it has registered again it gets neither. Returns what it still leads. stale_broker_epoch,
   // broker_id_not_registered.
   Task<Result<std::vector<TopicPartition>>> controlled_shutdown(BrokerId broker, int64_t broker_epoch);
-  // In office: every other registered broker has asked for that, too.
+  // As the controller: whether every other registered broker is shutting down as well.
   bool all_others_stop(BrokerId self) const;
   // A broker, in the epoch of its registration, cannot use its logs of these partitions, and can use all others: until
   // it says otherwise or registers again, it leads none of them and is in sync with none, wherever others are left.

@@ -109,7 +109,10 @@ void Partition::append_inside(const AppendRequest& request, const std::shared_pt
     return refuse(std::move(status));
   }
   const SequenceCheck sequence = check_producer(request);
-  if (is_about_earlier_batches(sequence.refused.code())) return refuse_when_proven(sequence.refused, group, slot);
+  // With acks=0 nobody is told what was wrong, and the request waits for no more than the append.
+  if (request.acks != Acks::none && is_about_earlier_batches(sequence.refused.code())) {
+    return refuse_when_proven(sequence.refused, group, slot);
+  }
   if (!sequence.refused.ok()) return refuse(sequence.refused);
   if (sequence.duplicate && !is_planted(Canary::duplicates_stored))
     return acknowledge_duplicate(*sequence.duplicate, request.acks, group, slot);

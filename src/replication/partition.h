@@ -454,8 +454,9 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void append_inside(const AppendRequest& request, const std::shared_ptr<AppendGroup>& group, size_t slot);
   // Whether this leader may append something for whom these acknowledgements are wanted.
   Status why_not_appending(LeaderEpoch leader_epoch, Acks acks) const;
-  // Appends what was found to be good. False: that was not possible, and the slot is finished.
+  // Finishes the slot when the followers have confirmed that this is the leader, or when it turns out not to be.
   void refuse_when_proven(Status refused, const std::shared_ptr<AppendGroup>& group, size_t slot);
+  // Appends what was found to be good. False: that was not possible, and the slot is finished.
   bool store(const SharedBytes& batch, const ValidatedBatch& validated, Acks acks,
              const std::shared_ptr<AppendGroup>& group, size_t slot);
   // False: it waits.

@@ -196,6 +196,14 @@ TEST_F(ProvenLeader, IsTheOnlyOneToSayThatEarlierBatchesAreMissing) {
   EXPECT_EQ(asked.status(), ErrorCode::not_leader_or_follower);
 }
 
+TEST_F(ProvenLeader, DoesNotKeepARequestThatGetsNoAnswer) {
+  open();
+  send(1, 0);
+  const Answer refused = send(1, 4, Acks::none);
+  ASSERT_TRUE(refused.there());
+  EXPECT_EQ(refused.status(), ErrorCode::out_of_order_sequence_number);
+}
+
 TEST_F(ProvenLeader, KeepsABoundedNumberOfRefusalsWaiting) {
   open();
   send(1, 0);

@@ -112,7 +112,7 @@ struct AskedToStop {
 // A disk that hangs, or a loop that does not come back, must not keep the process for ever. What is lost is the mark of
 // a clean shutdown. On a thread that no loop and no worker holds up.
 void give_up(Milliseconds timeout) {
-  // Whoever is stuck may have the log, or its reader may be.
+  // Writing the log line may block, too: a stuck thread may hold the log's lock, or nothing reads the log.
   ::signal(SIGALRM, [](int) { ::_exit(1); });
   ::alarm(kLastWordsSeconds);
   log_error(
