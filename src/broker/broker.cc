@@ -464,7 +464,7 @@ void Broker::Parts::obey_config() {
 
 void Broker::Parts::start_maintenance() {
   const std::scoped_lock lock(obey_mutex);
-  maintenance = std::make_unique<LogMaintenance>(seams, config, live_config, hosted, metrics);
+  maintenance = std::make_unique<LogMaintenance>(seams, config, live_config, hosted, open_files, metrics);
   maintenance->start();
 }
 

@@ -17,6 +17,8 @@ constexpr Duration kPatienceAfterFailure = 10min;
 // interval says would never remove anything, and the partitions that it leads would grow on all of their replicas.
 constexpr Duration kFirstRetention = 30s;
 
+constexpr Duration kUnusedFilesInterval = 60s;
+
 // The partition is on its way out: whoever closes it has the say.
 bool is_expected(const Status& status) {
   return status == ErrorCode::unknown_topic_or_partition || status == ErrorCode::shutting_down ||
@@ -51,11 +53,12 @@ LogMaintenance::Metrics::Metrics(MetricsRegistry& registry)
       log_segments(registry.gauge("naru_log_segments", "Segments of all logs")) {}
 
 LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const LiveConfig& live_config,
-                               const HostedPartitions& hosted, MetricsRegistry& metrics)
+                               const HostedPartitions& hosted, OpenFiles& open_files, MetricsRegistry& metrics)
     : seams_(seams),
       config_(config),
       live_config_(live_config),
       hosted_(hosted),
+      open_files_(open_files),
       metrics_(metrics),
       hash_key_{.low = seams.random.next(), .high = seams.random.next()},
       throttle_(seams.clock, seams.scheduler,
@@ -63,6 +66,7 @@ LogMaintenance::LogMaintenance(Seams seams, const BrokerConfig& config, const Li
 
 void LogMaintenance::start() {
   tasks_.spawn(retain_forever());
+  tasks_.spawn(close_unused_files_forever());
   obey_config();
 }
 
@@ -129,6 +133,18 @@ Task<void> LogMaintenance::measure() {
   }
   metrics_.log_bytes.set(bytes);
   metrics_.log_segments.set(segments);
+}
+
+// --- Files ----------------------------------------------------------------------------------------------------------
+
+Task<void> LogMaintenance::close_unused_files_forever() {
+  const CancelToken stopped = tasks_.token();
+  while ((co_await sleep_until(seams_.scheduler, seams_.clock.now() + kUnusedFilesInterval, stopped)).ok()) {
+    co_await on_worker(seams_.scheduler, [this] {
+      open_files_.close_unused();
+      return Unit{};
+    });
+  }
 }
 
 // --- Compaction -----------------------------------------------------------------------------------------------------

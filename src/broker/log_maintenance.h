@@ -1,4 +1,4 @@
-// Periodic work on the logs of this broker: closing, removing and compacting old segments.
+// Periodic work on the logs of this broker: closing, removing and compacting old segments, and closing idle files.
 #pragma once
 
 #include <map>
@@ -13,6 +13,7 @@
 #include "broker/live_config.h"
 #include "configuration/broker_config.h"
 #include "foundation/sip_hash.h"
+#include "log_storage/open_files.h"
 #include "observability/metrics_registry.h"
 #include "platform/seams.h"
 #include "replication/partition_compaction.h"
@@ -23,11 +24,12 @@ namespace naru {
 // the other. Compaction takes the dirtiest log that needs it, log.cleaner.threads of them at a time, and looks again
 // every log.cleaner.backoff.ms when none does; all of them share log.cleaner.io.max.bytes.per.second. These keys are
 // obeyed while it runs. A partition that is deleted or
-// closed meanwhile refuses, and is passed over. Life: start() once, stop() once before the partitions are closed.
+// closed meanwhile refuses, and is passed over. Files that are not used for a minute or two are closed. Life: start()
+// once, stop() once before the partitions are closed.
 class LogMaintenance {
  public:
   LogMaintenance(Seams seams, const BrokerConfig& config, const LiveConfig& live_config, const HostedPartitions& hosted,
-                 MetricsRegistry& metrics);
+                 OpenFiles& open_files, MetricsRegistry& metrics);
 
   void start();
   void obey_config();  // log.cleaner.threads may have changed
@@ -56,6 +58,7 @@ class LogMaintenance {
   Task<void> retain_forever();
   Task<void> retain(PartitionPtr partition);
   Task<void> measure();
+  Task<void> close_unused_files_forever();
   // Until there are `index` compactions or fewer.
   Task<void> compact_forever(size_t index);
   bool is_surplus(size_t index);
@@ -68,6 +71,7 @@ class LogMaintenance {
   const BrokerConfig& config_;
   const LiveConfig& live_config_;
   const HostedPartitions& hosted_;
+  OpenFiles& open_files_;
   Metrics metrics_;
   const SipKey hash_key_;
   CompactionThrottle throttle_;

@@ -23,12 +23,24 @@ class LogMaintenanceTest : public BrokerWithOnePartition {
 TEST_F(LogMaintenanceTest, LooksAtRetentionSoonAfterTheStartThoughTheIntervalIsLong) {
   ASSERT_EQ(config_.log_retention_check_interval, 5min);
   host("orders");
-  LogMaintenance maintenance(process_->seams(), config_, live_config_, hosted_, metrics_);
+  LogMaintenance maintenance(process_->seams(), config_, live_config_, hosted_, open_files_, metrics_);
   maintenance.start();
   world_.run_for(29s);
   EXPECT_FALSE(has_looked());
   world_.run_for(2s);
   EXPECT_TRUE(has_looked());
+  world_.run_task(maintenance.stop());
+}
+
+TEST_F(LogMaintenanceTest, FilesThatAreNotUsedForMinutesAreClosed) {
+  host("orders");
+  LogMaintenance maintenance(process_->seams(), config_, live_config_, hosted_, open_files_, metrics_);
+  maintenance.start();
+  ASSERT_GT(open_files_.size(), 0U);
+  world_.run_for(61s);
+  EXPECT_GT(open_files_.size(), 0U);
+  world_.run_for(60s);
+  EXPECT_EQ(open_files_.size(), 0U);
   world_.run_task(maintenance.stop());
 }
 
@@ -62,7 +74,7 @@ class LogMaintenanceConfigTest : public LogMaintenanceTest {
     return std::stoll(page.substr(page.find(line) + line.size()));
   }
 
-  LogMaintenance maintenance_{process_->seams(), config_, live_config_, hosted_, metrics_};
+  LogMaintenance maintenance_{process_->seams(), config_, live_config_, hosted_, open_files_, metrics_};
 };
 
 TEST_F(LogMaintenanceConfigTest, TheNumberOfCompactionsFollowsTheConfiguration) {

@@ -212,8 +212,9 @@ void GroupCoordinator::fetch_offsets(FetchOffsets request, Reply<FetchOffsetsAns
   FetchOffsetsAnswer answer;
   if (consumer_.find(request.group_id) != nullptr) answer.error = consumer_.check_fetch(request);
   if (answer.error == ErrorCode::none) answer = read_offsets(request, store_);
-  // Whoever asks for it goes on from there in transactions: an old position would mean the same records twice.
-  outcome.proves_leadership = request.require_stable;
+  // The client goes on from there: an offset from a coordinator that was replaced would take it back, and in a
+  // transaction store the same results twice.
+  outcome.proves_leadership = true;
   outcome.answer(std::move(reply), std::move(answer));
 }
 

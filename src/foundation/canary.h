@@ -21,7 +21,7 @@ enum class Canary : uint8_t {
   read_uncommitted,            // consumers read up to the log's end
   latest_before_known,         // a new leader tells where the log ends before it knows what is committed
   load_before_known,           // ... and loads coordinators from it
-  stale_positions_told,        // a coordinator that was replaced a moment ago tells stable offsets
+  stale_positions_told,        // a coordinator that was replaced a moment ago tells committed offsets
   failed_write_kept,           // a coordinator goes on with what it could not write
   early_coordinator_reply,     // a group is told that its offsets are committed before they are
   duplicates_stored,           // a batch that a producer repeats is stored again

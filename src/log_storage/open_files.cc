@@ -15,6 +15,7 @@ std::shared_ptr<File> OpenFiles::find(const std::string& path) {
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
+  found->second->interval = interval_;
   return found->second->file;
 }
 
@@ -25,7 +26,7 @@ void OpenFiles::insert(const std::string& path, const std::shared_ptr<File>& fil
     closed.splice(closed.begin(), entries_, found->second);
     by_path_.erase(found);
   }
-  entries_.push_front({path, file});
+  entries_.push_front({path, file, interval_});
   by_path_[path] = entries_.begin();
   while (entries_.size() > capacity_) {
     by_path_.erase(entries_.back().path);
@@ -53,6 +54,16 @@ void OpenFiles::forget_folder(const std::string& folder) {
     }
     entry = next;
   }
+}
+
+void OpenFiles::close_unused() {
+  Entries closed;
+  const std::lock_guard lock(mutex_);
+  while (!entries_.empty() && entries_.back().interval < interval_) {
+    by_path_.erase(entries_.back().path);
+    closed.splice(closed.begin(), entries_, std::prev(entries_.end()));
+  }
+  ++interval_;
 }
 
 size_t OpenFiles::size() const {

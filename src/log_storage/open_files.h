@@ -1,8 +1,10 @@
 // The open files of segments and of indexes, of all partitions of the process together: bounded, the least recently
-// used one is closed first. A file that somebody still reads, or has to sync, stays open until he drops it.
+// used one is closed first, and those that are not used for a while are closed anyway. A file that is still being read,
+// or has to be synced, stays open until its last user drops it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -27,6 +29,10 @@ class OpenFiles {
   // The same for everything in a folder; goes through all files.
   void forget_folder(const std::string& folder);
 
+  // Closes what was not opened since the call before the last one. Called at intervals, so that the number of open
+  // files follows what is in use and not what was ever touched.
+  void close_unused();
+
   FileSystem& file_system() const { return file_system_; }
   size_t size() const;
 
@@ -34,6 +40,7 @@ class OpenFiles {
   struct Entry {
     std::string path;
     std::shared_ptr<File> file;
+    uint64_t interval;  // in which it was used last
   };
   using Entries = std::list<Entry>;
 
@@ -43,7 +50,8 @@ class OpenFiles {
   FileSystem& file_system_;
   const size_t capacity_;
   mutable std::mutex mutex_;
-  Entries entries_;  // most recently used first
+  Entries entries_;        // most recently used first
+  uint64_t interval_ = 0;  // between two calls of close_unused()
   std::unordered_map<std::string, Entries::iterator> by_path_;
 };
 
