@@ -42,7 +42,8 @@ Result<std::optional<StreamedBatch>> BatchStream::next() {
   return StreamedBatch{*header, batch};
 }
 
-Status BatchStream::damaged(std::string_view reason) const {
+Status BatchStream::damaged(std::string_view reason) {
+  problem_ = reason;
   return error(ErrorCode::corrupt_message, "{}: damaged batch at position {}, offset {}: {}", file_->path(), position_,
                expected_, reason);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "foundation/bytes.h"
 #include "foundation/ids.h"
@@ -26,11 +27,16 @@ class BatchStream {
 
   // Nothing at the end.
   Result<std::optional<StreamedBatch>> next();
+  // Of the next batch: where it begins, and which offset it has to have.
+  uint64_t position() const { return position_; }
+  Offset expected() const { return expected_; }
+  // What is wrong with it, after corrupt_message.
+  const std::string& problem() const { return problem_; }
 
  private:
   // At least `count` bytes from position_ on, unless the file ends before.
   Result<BytesView> peek(size_t count);
-  Status damaged(std::string_view reason) const;
+  Status damaged(std::string_view reason);
 
   std::shared_ptr<const File> file_;
   const uint64_t file_bytes_;
@@ -39,6 +45,7 @@ class BatchStream {
   Bytes buffer_;
   uint64_t buffer_position_ = 0;
   size_t buffered_ = 0;
+  std::string problem_;
 };
 
 }  // namespace naru

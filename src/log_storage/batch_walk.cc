@@ -61,7 +61,7 @@ Result<BatchHeader> BatchWalk::next() {
 }
 
 Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset base_offset, LeaderEpoch epoch_before,
-                               UniqueFunction<void(const BatchHeader&, uint64_t)> visit) {
+                               UniqueFunction<void(const BatchHeader&, uint64_t)> visit, Offset given_up_from) {
   NARU_TRY_ASSIGN(const uint64_t size, file->size());
   BatchScan scan{.valid_end = base_offset, .last_epoch = epoch_before, .file_bytes = size};
   WindowReader reader(file, size, kScanWindowBytes);
@@ -77,6 +77,10 @@ Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset b
     NARU_TRY_ASSIGN(const bool intact, crc_matches(reader, scan.valid_bytes, *header));
     if (!intact) {
       scan.problem = "the CRC does not match";
+      return scan;
+    }
+    if (header->next_offset() > given_up_from) {
+      scan.problem = fmt::format("everything from offset {} on is given up", given_up_from);
       return scan;
     }
     visit(*header, scan.valid_bytes);

@@ -53,8 +53,9 @@ struct BatchScan {
 
 // Reads the file from its begin and checks each batch completely: header, CRC, offsets without a gap, epochs that do
 // not go back. Ends at the first bad batch; "could not read" is an error. `visit` gets header and position of each good
-// one.
+// one. A batch that ends behind `given_up_from` counts as bad.
 Result<BatchScan> scan_batches(const std::shared_ptr<const File>& file, Offset base_offset, LeaderEpoch epoch_before,
-                               UniqueFunction<void(const BatchHeader&, uint64_t position)> visit);
+                               UniqueFunction<void(const BatchHeader&, uint64_t position)> visit,
+                               Offset given_up_from = Offset(std::numeric_limits<int64_t>::max()));
 
 }  // namespace naru

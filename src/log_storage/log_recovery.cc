@@ -36,6 +36,8 @@ class LogRecovery {
   Status examine_segments();
   ExaminationRequest request_for(size_t number) const;
   Promise judge(Offset first_missing, Offset promised_end) const;
+  // Whether all of the segment has to be read, to find the first batch that is given up.
+  bool searches(size_t number) const;
   Status refusal(SegmentAction action, size_t number, const ExaminedSegment& found) const;
   Status remove_below_start();
   // Applies the decisions: from the end of the log to its begin, so that a prefix is whole at every moment.
@@ -153,8 +155,15 @@ void LogRecovery::leave_out_below_start() {
 }
 
 Promise LogRecovery::judge(Offset first_missing, Offset promised_end) const {
+  if (options_.give_up_from) return Promise::kept;
   if (!promise_) return Promise::unknown;
   return first_missing >= promised_end ? Promise::kept : Promise::broken;
+}
+
+bool LogRecovery::searches(size_t number) const {
+  if (!options_.give_up_from) return false;
+  const bool last = number + 1 == base_offsets_.size();
+  return last || *options_.give_up_from == kNoOffset || base_offsets_[number + 1] > *options_.give_up_from;
 }
 
 ExaminationRequest LogRecovery::request_for(size_t number) const {
@@ -162,9 +171,10 @@ ExaminationRequest LogRecovery::request_for(size_t number) const {
   ExaminationRequest request{.base_offset = base_offsets_[number],
                              .epoch_before = kept_.empty() ? kNoLeaderEpoch : kept_.back().scanned_epoch,
                              .index_interval_bytes = config_.index_interval_bytes};
-  request.outside.checkpoint_readable = promise_.has_value();
+  request.outside.checkpoint_readable = promise_.has_value() && !searches(number);
   request.outside.clean_shutdown = options_.clean_shutdown;
   request.outside.last_segment = last;
+  if (options_.give_up_from && *options_.give_up_from != kNoOffset) request.given_up_from = *options_.give_up_from;
   if (promise_) {
     request.promised_end = last ? required_end_ : std::min(required_end_, base_offsets_[number + 1]);
     request.expected_end = last ? promise_->durable_end : base_offsets_[number + 1];
@@ -216,7 +226,7 @@ Status LogRecovery::examine_segments() {
     log_.report.damaged_indexes += found.index_damage_unexplained ? 1 : 0;
     kept_.push_back(std::move(found));
   }
-  if (end_ < required_end_) {
+  if (end_ < required_end_ && !options_.give_up_from) {
     return error(ErrorCode::corrupt_data,
                  "{}: the log ends at offset {}, but offsets up to {} were promised to be durable: segment files are "
                  "missing. Restore them; or, to accept the loss, remove the file '{}' and start again",
@@ -346,7 +356,9 @@ Status LogRecovery::settle_checkpoint() {
   for (ExaminedSegment& found : kept_) log_.segments.push_back(std::move(found.segment));
   // Without a checkpoint nobody knows which journaled batches are void: then all are, as a person has decided who
   // accepted a loss by removing the file.
-  const uint64_t truncations = promise_ ? promise_->truncations : truncations_beyond(options_.journaled);
+  uint64_t truncations = promise_ ? promise_->truncations : truncations_beyond(options_.journaled);
+  // Like any other truncation below what was durable: no journal brings it back, and nobody misses it.
+  if (options_.give_up_from && promise_ && end_ < promise_->durable_end) ++truncations;
   const Checkpoint value{.durable_end = end_, .log_start_offset = log_.report.start_offset, .truncations = truncations};
   if (promise_ == value) {
     log_.checkpoint_synced = options_.clean_shutdown;  // otherwise it may have been in the page cache alone

@@ -202,7 +202,7 @@ void PartitionLog::go_offline(const Status& reason) {
 }
 
 bool PartitionLog::may_be_reopened() const {
-  return is_temporary(offline_reason_);
+  return is_temporary(offline_reason_) || offline_reason_ == ErrorCode::corrupt_data;
 }
 
 // Through the Files that wrote: only these hear of what was lost before. From then on the log's own files hold all that
@@ -378,7 +378,50 @@ Result<LogSlice> PartitionLog::read(Offset from, Offset end_limit, uint32_t max_
   slice.bytes = static_cast<uint32_t>(stretch.end_position - position);
   slice.base_offset = first.base_offset;
   slice.next_offset = stretch.end_offset;
+  NARU_TRY(keep_off_damage(segment, slice));
   return slice;
+}
+
+Status PartitionLog::keep_off_damage(const Segment& segment, LogSlice& slice) const {
+  const LogDamage* damaged = damage();
+  if (damaged == nullptr || !damaged->unreadable || damaged->segment != segment.base_offset()) return Status();
+  if (damaged->position < slice.position || damaged->position >= slice.position + slice.bytes) return Status();
+  if (damaged->position == slice.position) return Status(ErrorCode::corrupt_message, damaged->to_string());
+  slice.bytes = static_cast<uint32_t>(damaged->position - slice.position);
+  slice.next_offset = damaged->offset;
+  return Status();
+}
+
+// --- Verification ----------------------------------------------------------------------------------------------------
+
+Result<std::optional<WrittenSegment>> PartitionLog::written_segment(Offset from) {
+  for (const auto& candidate : segments_) {
+    const Segment& segment = *candidate;
+    if (segment.end_offset() <= from) continue;
+    NARU_TRY_ASSIGN(auto file, segment.file());
+    return WrittenSegment{.file = std::move(file),
+                          .base_offset = segment.base_offset(),
+                          .end_offset = segment.end_offset(),
+                          .active = candidate == segments_.back(),
+                          .bytes = segment.size(),
+                          .truncations = truncations_,
+                          .epochs = epochs_};
+  }
+  return std::nullopt;
+}
+
+bool PartitionLog::holds(const WrittenSegment& segment) const {
+  if (segment.truncations != truncations_) return false;
+  const auto found = std::ranges::find(segments_, segment.base_offset, &Segment::base_offset);
+  if (found == segments_.end()) return false;
+  if (segment.active) return (*found)->size() >= segment.bytes;
+  return (*found)->end_offset() == segment.end_offset && (*found)->size() == segment.bytes;
+}
+
+const LogDamage* PartitionLog::damage() const {
+  if (!damage_ || damage_->offset >= end_offset()) return nullptr;
+  const auto found = std::ranges::find(segments_, damage_->segment, &Segment::base_offset);
+  return found == segments_.end() || damage_->position >= (*found)->size() ? nullptr : &*damage_;
 }
 
 }  // namespace naru

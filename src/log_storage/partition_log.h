@@ -33,6 +33,7 @@
 #include "log_storage/log_compaction.h"
 #include "log_storage/log_config.h"
 #include "log_storage/log_producers.h"
+#include "log_storage/log_verification.h"
 #include "log_storage/open_files.h"
 #include "log_storage/recovery_report.h"
 #include "log_storage/removed_segments.h"
@@ -54,6 +55,9 @@ struct OpenOptions {
   bool clean_shutdown = false;  // every log of this data folder was closed: LogDirectory::was_clean_shutdown()
   WallTimeMs now = 0;
   std::span<const JournaledBatches> journaled;  // what commit journals hold of this log
+  // Set: another replica has everything, and this log ends, durably, before the first damaged batch, or with this
+  // offset if that comes before it, whatever was promised. kNoOffset: all of it is read to find the first one.
+  std::optional<Offset> give_up_from = std::nullopt;
   ProducerRules producers;
 };
 
@@ -255,9 +259,23 @@ class PartitionLog {
   // What is going to be appended lacks none.
   void limit_tombstone_horizon();
 
+  // --- Verification: log_verification.h.
+  // ------------------------------------------------------------------------------ The first segment that ends behind
+  // `from`; nothing: there is none.
+  Result<std::optional<WrittenSegment>> written_segment(Offset from);
+  // What was in it is still there.
+  bool holds(const WrittenSegment& segment) const;
+  // Readers get corrupt_message for the batch from now on, until it is gone; nothing: all is whole.
+  void note_damage(std::optional<LogDamage> damage) { damage_ = std::move(damage); }
+  // What was noted, unless it is gone.
+  const LogDamage* damage() const;
+  // Because of the damage, until it is repaired: nothing is written any more.
+  void give_up_damaged(const Status& reason) { go_offline(reason); }
+
   bool offline() const { return !offline_reason_.ok(); }
   const Status& offline_reason() const { return offline_reason_; }
-  // It is offline because something ran out: once there is some again, open() brings it back. Before that,
+  // It is offline because something ran out, or because it is damaged: open() brings it back once that has passed, or
+  // others have what is damaged. Before that,
   // sync_before_reopening() and abandon(). Blocks; if it fails, that is final. Not while a sync is running.
   bool may_be_reopened() const;
   Status sync_before_reopening();
@@ -312,6 +330,8 @@ class PartitionLog {
   Status open_tombstone_horizon();
   Status store_tombstone_horizon(const TombstoneHorizon& horizon);
   Status store_lower_horizon();
+  // What of the slice comes before noted damage; corrupt_message if that is nothing.
+  Status keep_off_damage(const Segment& segment, LogSlice& slice) const;
   Status check_writable() const;
   // Decides what a failed write means, and returns what the caller is told.
   Status after_failed_write(Status status);
@@ -330,6 +350,7 @@ class PartitionLog {
   Offset noted_start_;  // in the checkpoint; start_offset_ follows when that is durable
   DurablePrefix durable_;
   Status offline_reason_;
+  std::optional<LogDamage> damage_;
 
   CompactionProgress compaction_progress_;
   TombstoneHorizon tombstones_;

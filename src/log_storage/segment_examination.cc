@@ -75,16 +75,18 @@ Result<ExaminedSegment> scan(OpenFiles& files, const std::string& folder, const 
   ExaminedSegment found;
   found.segment = std::make_unique<Segment>(files, folder, request.base_offset);
   NARU_TRY_ASSIGN(const std::shared_ptr<const File> file, found.segment->file());
-  NARU_TRY_ASSIGN(
-      const BatchScan scanned,
-      scan_batches(file, request.base_offset, request.epoch_before, [&](const BatchHeader& header, uint64_t position) {
-        found.segment->note_batch(header, position, request.index_interval_bytes);
-        found.scanned_epochs.assign(header.leader_epoch, header.base_offset);
-        found.has_markers |= header.is_control();
-        if (header.base_offset < request.promised_end) {
-          found.promised_bytes = position + header.total_size;
-        }
-      }));
+  NARU_TRY_ASSIGN(const BatchScan scanned, scan_batches(
+                                               file, request.base_offset, request.epoch_before,
+                                               [&](const BatchHeader& header, uint64_t position) {
+                                                 found.segment->note_batch(header, position,
+                                                                           request.index_interval_bytes);
+                                                 found.scanned_epochs.assign(header.leader_epoch, header.base_offset);
+                                                 found.has_markers |= header.is_control();
+                                                 if (header.base_offset < request.promised_end) {
+                                                   found.promised_bytes = position + header.total_size;
+                                                 }
+                                               },
+                                               request.given_up_from));
   found.content = scanned.all_valid() ? Content::scanned_valid : Content::bad_batch;
   found.end = {scanned.valid_bytes, scanned.valid_end, found.segment->max_timestamp(), scanned.last_epoch};
   found.file_bytes = scanned.file_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -19,8 +20,9 @@ struct ExaminationRequest {
   SegmentOutside outside;  // its index states are found out here
   LeaderEpoch epoch_before = kNoLeaderEpoch;
   uint32_t index_interval_bytes = 0;
-  Offset promised_end{0};           // below it, data must be there and whole
-  Offset expected_end = kNoOffset;  // where the segment ends if nothing happened
+  Offset promised_end{0};                                     // below it, data must be there and whole
+  Offset expected_end = kNoOffset;                            // where the segment ends if nothing happened
+  Offset given_up_from{std::numeric_limits<int64_t>::max()};  // what lies there counts as damaged
 };
 
 struct ExaminedSegment {
