@@ -49,6 +49,14 @@ Membership narrow_isr(PartitionState& state, const ElectionRules& rules, const B
   return Membership::empty;
 }
 
+// Whether a member was taken out that runs, and whose log cannot be used. It may be cut back before it is in sync
+// again, and what it has fetched until now must not count then.
+bool lost_an_offline_log(const PartitionState& before, const PartitionState& after, const BrokerStandings& brokers) {
+  return std::ranges::any_of(before.isr, [&](BrokerId id) {
+    return !contains(after.isr, id) && brokers.of(id).registered && !brokers.of(id, before).registered;
+  });
+}
+
 BrokerId choose_leader(const PartitionState& narrowed, const BrokerStandings& brokers) {
   if (contains(narrowed.isr, narrowed.leader)) return narrowed.leader;
   for (const BrokerId id : narrowed.replicas) {
@@ -81,7 +89,8 @@ SettledPartition settle(const PartitionState& before, const ElectionRules& rules
   const BrokerStanding leader = brokers.of(after.leader);
   const bool log_may_be_shorter =
       leader.returned && leader.loss != DataLoss::nothing && !is_planted(Canary::epoch_survives_crash);
-  after = with_new_epochs(before, std::move(after), log_may_be_shorter);
+  const bool new_epoch = log_may_be_shorter || lost_an_offline_log(before, after, brokers);
+  after = with_new_epochs(before, std::move(after), new_epoch);
   return settled;
 }
 

@@ -188,6 +188,7 @@ TEST_F(LeaderElectionTest, AReplicaWhoseLogIsOfflineNeitherLeadsNorIsInSync) {
   const PartitionState followed = settled(partition({1, 0, 2}, {1, 0, 2}, 1)).state;
   EXPECT_EQ(followed.leader, BrokerId(1));
   EXPECT_EQ(followed.isr, ids({1, 2}));
+  EXPECT_EQ(followed.leader_epoch, LeaderEpoch(6)) << "what it has fetched before may be gone when it is back";
   PartitionState another = partition({0, 1, 2}, {0, 1, 2}, 0);
   another.index = PartitionIndex(1);
   EXPECT_EQ(settled(another).state, another) << "its other logs are not concerned";
