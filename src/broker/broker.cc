@@ -15,6 +15,7 @@
 #include "broker/hosted_partitions.h"
 #include "broker/late_work.h"
 #include "broker/log_maintenance.h"
+#include "broker/log_verifier.h"
 #include "broker/marker_writer.h"
 #include "broker/partition_keeper.h"
 #include "broker/producer_id_pool.h"
@@ -140,6 +141,7 @@ struct Broker::Parts {
       parts.cluster->offline_logs().offline_logs_changed();
       if (parts.keeper->wants_another_try()) parts.retry.set_wanted(true);
     }
+    void damage_suspected(const LogId& id) override { parts.verifier->suspect(id); }
     Parts& parts;
   };
 
@@ -199,6 +201,7 @@ struct Broker::Parts {
   MarkerWriter marker_writer{seams, hosted, groups, unsynced_logs};
   std::unique_ptr<TransactionCoordinators> transactions;
   std::unique_ptr<TransactionLink> transaction_link;
+  std::unique_ptr<LogVerifier> verifier;
   std::unique_ptr<LogMaintenance> maintenance;
   LateWork late_work{seams.scheduler};
   std::optional<BrokerServices> services;
@@ -331,6 +334,13 @@ Task<Status> Broker::Parts::open_storage() {
                                            .expiration_ms = config.producer_id_expiration.count()},
                                 .clock = &seams.clock,
                                 .accounting = &producer_accounting};
+  verifier = std::make_unique<LogVerifier>(LogVerifier::Parts{.seams = seams,
+                                                              .self = config.node_id,
+                                                              .live_config = live_config,
+                                                              .hosted = hosted,
+                                                              .image = [this] { return role_image.load(); },
+                                                              .contact = contact,
+                                                              .metrics = metrics});
   keeper = std::make_unique<PartitionKeeper>(seams, config, live_config, metrics, open_files, unsynced_logs, hosted,
                                              std::move(directories), producers, cluster->isr_proposals(), contact,
                                              offline_news);
@@ -459,13 +469,16 @@ void Broker::Parts::obey_config() {
   if (dispatcher) dispatcher->set_slow_request(current->slow_request);
   if (server) server->set_limits(server_limits(*current));
   if (maintenance) maintenance->obey_config();
+  if (verifier) verifier->obey_config();
   seams.scheduler.set_blocking_limit(static_cast<size_t>(current->num_io_threads));
 }
 
 void Broker::Parts::start_maintenance() {
   const std::scoped_lock lock(obey_mutex);
   maintenance = std::make_unique<LogMaintenance>(seams, config, live_config, hosted, open_files, metrics);
+  maintenance->when_damaged([this](const LogId& id) { verifier->suspect(id); });
   maintenance->start();
+  verifier->start();
 }
 
 Task<void> Broker::Parts::confirm_deletions(std::vector<Uuid> topics) {
@@ -573,6 +586,7 @@ Task<void> Broker::Parts::stop_partition_work() {
   co_await retry.stop();
   co_await metadata.stop();
   if (maintenance) co_await maintenance->stop();
+  if (verifier) co_await verifier->stop();
 }
 
 Task<void> Broker::Parts::close_logs(Status& closed) {

@@ -208,6 +208,8 @@ Task<bool> LogMaintenance::compact(PartitionPtr partition) {
   if (!done) {
     if (is_expected(done.error())) co_return false;
     metrics_.compaction_failures.add();
+    const bool damaged = done.error() == ErrorCode::corrupt_message || done.error() == ErrorCode::corrupt_data;
+    if (damaged && tell_damaged_) tell_damaged_(partition->id());
     log_warn("maintenance", "{} could not be compacted, and is left as it is for some minutes: {}",
              partition->identity().to_string(), done.error().to_string());
     const std::scoped_lock lock(mutex_);

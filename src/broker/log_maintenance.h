@@ -12,6 +12,7 @@
 #include "broker/hosted_partitions.h"
 #include "broker/live_config.h"
 #include "configuration/broker_config.h"
+#include "foundation/function.h"
 #include "foundation/sip_hash.h"
 #include "log_storage/open_files.h"
 #include "observability/metrics_registry.h"
@@ -32,6 +33,8 @@ class LogMaintenance {
                  OpenFiles& open_files, MetricsRegistry& metrics);
 
   void start();
+  // Before start(): who wants to know of logs whose compaction came across damage.
+  void when_damaged(UniqueFunction<void(const LogId&)> tell) { tell_damaged_ = std::move(tell); }
   void obey_config();  // log.cleaner.threads may have changed
   Task<void> stop();
   // How many logs may be compacted at the same time now.
@@ -75,6 +78,7 @@ class LogMaintenance {
   Metrics metrics_;
   const SipKey hash_key_;
   CompactionThrottle throttle_;
+  UniqueFunction<void(const LogId&)> tell_damaged_;
 
   mutable std::mutex mutex_;
   std::set<size_t> compacting_;  // by index

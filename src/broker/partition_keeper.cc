@@ -292,6 +292,10 @@ void PartitionKeeper::serve(Opening& opening, const PartitionFolders::Location& 
               {.partition = std::move(partition), .config = opening.config, .log_dir = location.directory->path()});
   const PartitionKey key(opening.identity.topic_id, opening.identity.index);
   if (retried_.contains(key)) log_info("partition", "{} is served again", opening.identity.to_string());
+  {
+    const std::scoped_lock lock(unopened_mutex_);
+    given_up_.erase(key);
+  }
   let_go_of_closed(key, *location.journal);
 }
 
@@ -337,6 +341,7 @@ Task<void> PartitionKeeper::close_and_rename(const DeletedTopic& topic, size_t n
     const std::scoped_lock lock(unopened_mutex_);
     recovered_.erase({topic.id, index});
     lost_.erase({topic.id, index});
+    given_up_.erase({topic.id, index});
   }
   const auto location = folders_.find(topic.id, index);
   if (!location) co_return;

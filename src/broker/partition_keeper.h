@@ -95,6 +95,16 @@ class PartitionKeeper final : private OfflineLogObserver {
     Status problem;                 // with creating it
   };
   using OpenResult = Result<std::unique_ptr<PartitionLog>>;
+  enum class Reopening : uint8_t {
+    not_yet,
+    as_it_is,
+    repaired,  // without what is damaged, and what comes after that
+  };
+  // A log that cannot be used, and may be when others have what it lacks.
+  struct LostLog {
+    std::optional<DurableEnd> end;  // where it ends, if it ends too early
+    bool damaged = false;           // it was refused; neither: the folder is missing
+  };
 
   // The topics of those that were opened.
   Task<std::set<Uuid>> open_missing(std::vector<TopicMetadataPtr> topics);
@@ -107,11 +117,15 @@ class PartitionKeeper final : private OfflineLogObserver {
   Task<void> recover_log(const PartitionKey& key, const PartitionFolders::Location& location);
   std::optional<OpenResult> take_recovered(const PartitionKey& key);
 
-  // Logs that went offline for want of something, and are opened again: partition_keeper_reopening.cc.
+  // Logs that went offline for want of something, or are damaged, and are opened again: partition_keeper_reopening.cc.
   void offline_logs_changed() override;
+  void damage_suspected(const LogId& id) override { offline_logs_.damage_suspected(id); }
   Task<void> close_to_reopen();
-  Task<bool> may_reopen(const Partition& partition);
-  Task<void> close_one_to_reopen(HostedPartition hosted);
+  Task<Reopening> may_reopen(const Partition& partition);
+  Reopening may_reopen_damaged(const PartitionState& state, const OfflineDamage& damage) const;
+  Task<void> close_one_to_reopen(HostedPartition hosted, Reopening reopening);
+  // From where on the log is given up when it is opened, because others have it.
+  std::optional<Offset> given_up_from(const PartitionKey& key) const;
   bool was_closed_to_reopen(const PartitionKey& key) const;
   // It was opened again, or is deleted.
   void let_go_of_closed(const PartitionKey& key, CommitJournal& journal);
@@ -156,11 +170,11 @@ class PartitionKeeper final : private OfflineLogObserver {
   OfflineLogObserver& offline_logs_;
 
   PartitionFolders folders_{directories_, journals_};
-  mutable std::mutex unopened_mutex_;           // guards the next six
+  mutable std::mutex unopened_mutex_;           // guards the next seven
   std::map<PartitionKey, ErrorCode> unopened_;  // by the last follow(), which the next one tries again
   std::map<PartitionKey, ErrorCode> retried_;   // of those, by the follow() that runs now
-  // Offline because the folder is missing, or because the log ends too early, which is then where it ends.
-  std::map<PartitionKey, std::optional<DurableEnd>> lost_;
+  std::map<PartitionKey, LostLog> lost_;
+  std::map<PartitionKey, Offset> given_up_;       // what is damaged, of logs that are about to be opened: OpenOptions
   std::map<PartitionKey, OpenResult> recovered_;  // until the first follow() has been there
   // The former partitions of logs that are about to be opened again: a commit journal may hold what is theirs.
   std::map<PartitionKey, std::shared_ptr<Partition>> closed_;

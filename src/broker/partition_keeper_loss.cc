@@ -1,8 +1,9 @@
 // The part of the keeper that finds out whether the logs are what they were, and what becomes of those that are not.
 //
-// A partition whose folder is missing, or whose log ends before what is known to have been durable, is offline: others
-// would lose what they have by following it. When the controller has taken it out of the in-sync set, and another
-// replica leads, it is an empty or short replica that catches up like any other. Until then, a person may restore it.
+// A partition whose folder is missing, or whose log is damaged or ends before what is known to have been durable, is
+// offline: others would lose what they have by following it. When the controller has taken it out of the in-sync set,
+// and another replica leads, it is an empty or short replica that catches up like any other: what is damaged is cut
+// off, and comes back from the leader. Until then, a person may restore it.
 #include <algorithm>
 #include <utility>
 
@@ -80,6 +81,7 @@ Task<PartitionKeeper::OpenResult> PartitionKeeper::open_log(const PartitionIdent
 PartitionKeeper::OpenResult PartitionKeeper::open_here(const PartitionIdentity& identity, const LogConfig& config,
                                                        const PartitionFolders::Location& location) {
   const LogId id{identity.topic_id, identity.index};
+  const auto given_up = given_up_from({identity.topic_id, identity.index});
   const auto journaled = journals_.unreplayed(id);
   if (is_planted(Canary::journal_replayed_early)) journals_.replayed(id);
   // Without a checkpoint, an operator has accepted what is missing: recovery says how.
@@ -90,18 +92,26 @@ PartitionKeeper::OpenResult PartitionKeeper::open_here(const PartitionIdentity& 
                                         !was_closed_to_reopen({identity.topic_id, identity.index}),
                       .now = seams_.clock.wall_now_ms(),
                       .journaled = journaled,
+                      .give_up_from = given_up,
                       .producers = producers_};
   auto result = PartitionLog::open(seams_.files, open_files_, location.path, config, options);
-  if (!result && result.error() == ErrorCode::corrupt_data && !journaled.empty()) {
-    // If the log itself is in order, the journal shows that it was longer.
-    options.journaled = {};
-    if (const auto shorter = PartitionLog::open(seams_.files, open_files_, location.path, config, options)) {
-      const std::scoped_lock lock(unopened_mutex_);
-      lost_.insert_or_assign({identity.topic_id, identity.index},
-                             DurableEnd{shorter->log->truncations(), shorter->log->end_offset()});
+  if (!result && result.error() == ErrorCode::corrupt_data && !given_up) {
+    LostLog lost{.damaged = true};
+    if (!journaled.empty()) {
+      // If the log itself is in order, the journal shows that it was longer.
+      options.journaled = {};
+      const auto shorter = PartitionLog::open(seams_.files, open_files_, location.path, config, options);
+      if (shorter) lost = {.end = DurableEnd{shorter->log->truncations(), shorter->log->end_offset()}};
     }
+    const std::scoped_lock lock(unopened_mutex_);
+    lost_.insert_or_assign({identity.topic_id, identity.index}, lost);
   }
   NARU_TRY_ASSIGN(OpenedLog opened, std::move(result));
+  if (given_up) {
+    log_warn("partition",
+             "{}: what was damaged is cut off; the log ends at offset {} and copies the rest from its leader",
+             identity.to_string(), opened.log->end_offset());
+  }
   if (opened.report.remarkable()) log_warn("partition", "{}: {}", identity.to_string(), opened.report.to_string());
   if (may_not_be_shorter) NARU_TRY(check_length(identity, *opened.log, location));
   journals_.replayed(id);
@@ -114,7 +124,7 @@ Status PartitionKeeper::check_length(const PartitionIdentity& identity, const Pa
   const auto before = location.directory->durable_end({identity.topic_id, identity.index});
   if (!before || !is_shorter(now, *before) || is_planted(Canary::shorter_log_counts)) return {};
   const std::scoped_lock lock(unopened_mutex_);
-  lost_.insert_or_assign({identity.topic_id, identity.index}, now);
+  lost_.insert_or_assign({identity.topic_id, identity.index}, LostLog{.end = now});
   return error(
       ErrorCode::corrupt_data,
       "{} ends at offset {} after {} truncations, but {}/{} shows that it was durable up to offset {} after {}: "
@@ -143,7 +153,7 @@ Task<std::vector<PartitionKeeper::PartitionKey>> PartitionKeeper::safe_elsewhere
   const auto turn = co_await role_turns_.enter_always();
   if (!has_roles_) co_return safe;
   const std::scoped_lock lock(unopened_mutex_);
-  for (const auto& [key, end] : lost_) {
+  for (const auto& [key, lost] : lost_) {
     const TopicMetadata* topic = role_image_->find_topic(key.first);
     const PartitionState* state = topic == nullptr ? nullptr : topic->partition(key.second);
     if (state == nullptr || state->leader == kNoBroker) continue;
@@ -179,17 +189,26 @@ Status PartitionKeeper::accept_loss(const PartitionKey& key) {
   }
   const auto location = folders_.find(key.first, key.second);
   if (location) {
-    std::optional<DurableEnd> end;
+    LostLog lost;
     {
       const std::scoped_lock lock(unopened_mutex_);
-      end = lost_.at(key);
+      lost = lost_.at(key);
+      // All of it is read when it is opened, so that it ends before the first damage. The journal is still needed then.
+      if (lost.damaged) given_up_.insert_or_assign(key, kNoOffset);
     }
-    NARU_TRY(location->directory->note_durable_ends({{id_of(key), end.value_or(DurableEnd())}}));
+    if (lost.damaged) return {};
+    NARU_TRY(location->directory->note_durable_ends({{id_of(key), lost.end.value_or(DurableEnd())}}));
   } else {
     NARU_TRY(folders_.forget_missing(key.first, key.second));
   }
   journals_.replayed(id_of(key));  // what a journal holds of it continues what is gone
   return {};
+}
+
+std::optional<Offset> PartitionKeeper::given_up_from(const PartitionKey& key) const {
+  const std::scoped_lock lock(unopened_mutex_);
+  const auto found = given_up_.find(key);
+  return found == given_up_.end() ? std::nullopt : std::optional(found->second);
 }
 
 // --- What will be missed ---------------------------------------------------------------------------------------------

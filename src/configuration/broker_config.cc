@@ -286,6 +286,9 @@ void read_dynamic_values(BrokerConfig& config) {
   config.log_cleaner_backoff = Milliseconds(values.integer("log.cleaner.backoff.ms"));
   config.log_cleaner_dedupe_buffer_bytes = static_cast<uint64_t>(values.integer("log.cleaner.dedupe.buffer.size"));
   config.log_cleaner_io_bytes_per_second = values.floating("log.cleaner.io.max.bytes.per.second");
+  const int64_t verify_interval = values.integer("naru.log.verify.interval.ms");
+  config.log_verify_interval = verify_interval < 0 ? std::nullopt : std::optional(Milliseconds(verify_interval));
+  config.log_verify_bytes_per_second = values.floating("naru.log.verify.max.bytes.per.second");
   config.log_level = parse_log_level(values.string("naru.log.level"));
   config.slow_request = Milliseconds(values.integer("naru.slow.request.ms"));
 }

@@ -105,8 +105,10 @@ struct BrokerConfig {
   bool log_cleaner_enable = false;
   int32_t log_cleaner_threads = 0;
   Milliseconds log_cleaner_backoff{};
-  uint64_t log_cleaner_dedupe_buffer_bytes = 0;  // for one compaction
-  double log_cleaner_io_bytes_per_second = 0;    // of all compactions
+  uint64_t log_cleaner_dedupe_buffer_bytes = 0;     // for one compaction
+  double log_cleaner_io_bytes_per_second = 0;       // of all compactions
+  std::optional<Milliseconds> log_verify_interval;  // none: never
+  double log_verify_bytes_per_second = 0;
 
   ReplicationConfig replication;
   GroupsConfig groups;

@@ -104,6 +104,7 @@ Task<void> CoordinatorShard::load([[maybe_unused]] Self self) {
   const MonotonicTime begun = services_.clock.now();
   std::unique_ptr<StateShard> state = factory_.make(partition_->identity().index, leader_epoch_);
   const Status loaded = co_await load_shard(partition_, leader_epoch_, *state, services_.scheduler, stopping_.token());
+  partition_->suspect_damage(loaded);
   if (loaded.ok()) services_.metrics.load_seconds.record(services_.clock.now() - begun);
   co_await in_strand(strand_, [this, &state, &loaded] {
     install(std::move(state), loaded);

@@ -62,6 +62,7 @@ enum class Canary : uint8_t {
   contact_before_roles,     // ... or contact by which it has learned that it is replaced, and not yet given up its role
   late_follower_continues,  // a follower goes on behind delete markers that its leader has dropped
   horizon_not_stored,       // delete markers are dropped before it is durable that they are missing
+  damage_cut_unasked,       // damage is cut off before another in-sync replica leads
   reopened_unreported,      // a leader's log is opened again before the controller has heard that it was offline
 };
 

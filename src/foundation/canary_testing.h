@@ -71,6 +71,8 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::lost_folder_begins_empty, "lost_folder_begins_empty", CanaryFinder::unit_test},
     // A snapshot has to be older than what was noted, and the broker has to come back before another one leads.
     CanaryName{Canary::shorter_log_counts, "shorter_log_counts", CanaryFinder::unit_test},
+    // What the others have is mostly enough: bit_flips_test.cc has the case in which it is not.
+    CanaryName{Canary::damage_cut_unasked, "damage_cut_unasked", CanaryFinder::unit_test},
     CanaryName{Canary::silent_committed_isr, "silent_committed_isr"},
     CanaryName{Canary::contact_before_roles, "contact_before_roles"},
     CanaryName{Canary::late_follower_continues, "late_follower_continues"},

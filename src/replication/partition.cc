@@ -21,6 +21,12 @@ bool is_about_earlier_batches(ErrorCode code) {
 // Refusals that wait for followers; with more of them, clients have to ask again.
 constexpr size_t kRefusalsToProve = 1000;
 
+std::string_view until_when(const Status& cause, bool passes) {
+  if (!passes) return "the broker is restarted";
+  if (cause == ErrorCode::corrupt_data) return "another replica leads, and is repaired from there";
+  return "there is room and a file descriptor for it, and is tried again every few seconds";
+}
+
 // flush.ms beyond this is "never": the clock could not express the moment.
 constexpr int64_t kNeverByTime = 365LL * 24 * 3'600'000;
 
@@ -260,15 +266,21 @@ void Partition::on_sync_failed(const Status& reason) {
   let_close_go_on();
 }
 
+void Partition::note_offline_damage() {
+  const std::scoped_lock lock(damage_mutex_);
+  if (log_->offline_reason() != ErrorCode::corrupt_data) return offline_damage_.reset();
+  const LogDamage* damage = log_->damage();
+  offline_damage_ = OfflineDamage{damage == nullptr ? kNoOffset : damage->offset, assignment_.leader_epoch};
+}
+
 void Partition::go_offline(const Status& cause) {
   const bool passes = log_->may_be_reopened();
   const bool passed_before = may_be_reopened_.exchange(passes, std::memory_order_relaxed);
   if (!offline_.exchange(true, std::memory_order_relaxed) || passed_before != passes) {
     log_error("partition", "{} goes offline until {}: {}", identity_.to_string(),
-              passes ? "there is room and a file descriptor for it, and is tried again every few seconds"
-                     : "the broker is restarted",
-              cause.to_string());
+              until_when(log_->offline_reason(), passes), cause.to_string());
   }
+  note_offline_damage();
   const Status reason(ErrorCode::log_offline, cause.message());
   stop_serving(reason);
   fail_waiters(reason);

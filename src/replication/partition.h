@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class OfflineLogObserver {
   virtual ~OfflineLogObserver() = default;
   // Called inside a partition's strand, so it only passes on.
   virtual void offline_logs_changed() = 0;
+  // Likewise: something in the log could not be read because it is damaged, or seems to be.
+  virtual void damage_suspected(const LogId& /*id*/) {}
 };
 
 // What a partition needs from its broker.
@@ -226,6 +229,12 @@ enum class LogFate : uint8_t {
   kept,
   deleted,
   reopened,  // by another Partition: of one that may_be_reopened()
+};
+
+// What a log that went offline because of damage knew then.
+struct OfflineDamage {
+  Offset from = kNoOffset;   // where the damage begins; -1: that is not known
+  LeaderEpoch leader_epoch;  // in which it led or followed
 };
 
 class Partition final : public DurableLog, public std::enable_shared_from_this<Partition> {
@@ -412,6 +421,18 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
     return in_strand(strand_,
                      [this] { return availability_.ok() && services_.durability.sync_lazily(shared_from_this()); });
   }
+  // co_await partition->give_up_damaged(...): it goes offline until another replica leads, and what is damaged was
+  // copied from there.
+  auto give_up_damaged(std::string why) {
+    return in_strand(strand_, [this, why = std::move(why)] {
+      if (!availability_.ok()) return false;
+      log_->give_up_damaged(Status(ErrorCode::corrupt_data, why));
+      go_offline(log_->offline_reason());
+      return true;
+    });
+  }
+  // Something that it has read of this log is damaged. Any thread.
+  void suspect_damage(const Status& read) const;
   CancelToken closing() const { return maintenance_cancel_.token(); }
 
   // Tells `watcher` of everything that became readable after `seen_bytes` of a view; until unwatch().
@@ -428,8 +449,14 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
 
   // Whether a disk error has taken the log offline. Any thread.
   bool offline() const { return offline_.load(std::memory_order_relaxed); }
-  // It is offline because something ran out: its log can be opened again when there is some. Any thread.
+  // It is offline because something ran out: its log can be opened again when there is some. Or because it is damaged.
+  // Any thread.
   bool may_be_reopened() const { return may_be_reopened_.load(std::memory_order_relaxed); }
+  // Of one that is offline because of damage; nothing: it is not. Any thread.
+  std::optional<OfflineDamage> offline_damage() const {
+    const std::scoped_lock lock(damage_mutex_);
+    return offline_damage_;
+  }
 
   // DurableLog, called by the durability service.
   LogId id() const override { return {identity_.topic_id, identity_.index}; }
@@ -505,6 +532,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void stop_serving(const Status& reason);
   void fail_waiters(const Status& reason);
   void go_offline(const Status& cause);
+  void note_offline_damage();
   LeaderRules rules() const;
   LogAccess log_access() const;
 
@@ -528,6 +556,7 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   void resign();
   void publish_role();
   PartitionView read_as_follower_inside(const FollowerFetch& request);
+  void note_given(BrokerId follower, Offset from);
   void propose(const std::optional<IsrProposal>& proposal);
   FollowerPosition follower_position_inside() const;
   FollowerStep apply_inside(const LeaderAnswer& answer, const std::vector<ReplicatedBatch>& batches, bool on_worker);
@@ -552,9 +581,17 @@ class Partition final : public DurableLog, public std::enable_shared_from_this<P
   PartitionFollower follower_;             // while it does not
   ReadableBytes readable_;
   TransactionGuards guards_;  // while it leads
-  Status availability_;       // not ok: offline, deleted or closed, for good
+  // Of its followers, while it leads: what each was given last, and how often.
+  struct Given {
+    Offset from = kNoOffset;
+    int times = 0;
+  };
+  std::map<BrokerId, Given> given_;
+  Status availability_;  // not ok: offline, deleted or closed, for good
   std::atomic<bool> offline_{false};
   std::atomic<bool> may_be_reopened_{false};
+  mutable std::mutex damage_mutex_;
+  std::optional<OfflineDamage> offline_damage_;
   ErrorCode reported_trouble_ = ErrorCode::none;
   int64_t unsynced_records_ = 0;
   bool flush_timer_running_ = false;

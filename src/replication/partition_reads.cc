@@ -70,7 +70,13 @@ void Partition::read_slice(PartitionView& view, Offset from, uint32_t max_bytes,
   } else {
     log_error("partition", "{}: read at {} failed: {}", identity_.to_string(), from, slice.error().to_string());
     view.status = slice.error();
+    suspect_damage(view.status);
   }
+}
+
+void Partition::suspect_damage(const Status& read) const {
+  const bool damaged = read == ErrorCode::corrupt_message || read == ErrorCode::corrupt_data;
+  if (damaged && services_.offline_logs != nullptr) services_.offline_logs->damage_suspected(id());
 }
 
 void Partition::add_aborted(PartitionView& view, Offset from) {

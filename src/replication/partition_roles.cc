@@ -9,6 +9,9 @@
 namespace naru {
 namespace {
 
+// So often a follower may ask for the same before something is wrong with it.
+constexpr int kGivenInVain = 5;
+
 bool holds(const std::vector<BrokerId>& brokers, BrokerId id) {
   return std::ranges::find(brokers, id) != brokers.end();
 }
@@ -73,6 +76,7 @@ void Partition::resign() {
       Status(ErrorCode::not_leader_or_follower, "another leader was elected before the records were committed"));
   leader_.reset();
   guards_.clear();
+  given_.clear();
   tell_proven();
 }
 
@@ -116,7 +120,17 @@ PartitionView Partition::read_as_follower_inside(const FollowerFetch& request) {
   view.high_watermark = leader_->high_watermark();
   if (log_->tombstone_horizon().offset > request.from) view.tombstones = log_->tombstone_horizon();
   read_slice(view, request.from, request.max_bytes, request.at_least_one_batch, EmptyBatches::keep);
+  if (!view.slice.empty()) note_given(request.replica, request.from);
   return view;
+}
+
+// A follower stores no batch whose CRC is wrong, and asks for it again.
+void Partition::note_given(BrokerId follower, Offset from) {
+  Given& given = given_[follower];
+  if (std::exchange(given.from, from) != from) given.times = 0;
+  if (++given.times % kGivenInVain == 0) {
+    suspect_damage(error(ErrorCode::corrupt_message, "follower {} cannot store what is at offset {}", follower, from));
+  }
 }
 
 void Partition::propose(const std::optional<IsrProposal>& proposal) {

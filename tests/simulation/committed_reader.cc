@@ -52,7 +52,10 @@ Result<CommittedRead> take(BytesView bytes, AbortedProducers aborted, Offset fro
   CommittedRead read{.records = {}, .next = from};
   while (!bytes.empty()) {
     NARU_TRY_ASSIGN(const BatchHeader header, parse_batch_header(bytes));
+    if (header.total_size > bytes.size())
+      return failure(ErrorCode::corrupt_message, "a response ends inside of a batch");
     const BytesView batch = bytes.first(header.total_size);
+    if (!batch_crc_matches(batch)) return failure(ErrorCode::corrupt_message, "the CRC of a batch does not match");
     const bool skipped = aborted.skips(header);
     if (header.is_control()) {
       NARU_TRY_ASSIGN(const TransactionMarker marker, parse_marker_batch(batch));

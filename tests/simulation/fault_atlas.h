@@ -3,11 +3,13 @@
 //
 // Everything that is committed is on every member of the in-sync set that the coordination store holds. So a broker
 // may lose its data while each of those sets that it is in has another member that runs and has lost nothing since the
-// controller has looked at it last.
+// controller has looked at it last. A log with a flipped bit is lost, too, until it is repaired.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "simulation/simulated_cluster.h"
 #include "simulation/store_watch.h"
@@ -28,6 +30,13 @@ class FaultAtlas {
   // The controller has acted on what happened to it.
   bool is_settled(BrokerId id) const;
 
+  // Of this partition alone.
+  bool may_lose_log(BrokerId id, const Uuid& topic_id, PartitionIndex index) const;
+  // A bit was flipped in a segment of the broker: this byte is not what it was.
+  void flipped(BrokerId id, const Uuid& topic_id, PartitionIndex index, std::string segment, uint64_t position);
+  // Everything that was flipped is repaired, or gone.
+  bool any_damage() const;
+
   enum class End : uint8_t { unclean, lossy };
   void ended(BrokerId id, End end);
   // How often that has happened.
@@ -39,11 +48,24 @@ class FaultAtlas {
     End end = End::unclean;
     int times = 0;
   };
-  bool is_trustworthy(BrokerId id) const;
+  struct Flip {
+    BrokerId broker;
+    Uuid topic_id;
+    PartitionIndex index;
+    std::string segment;
+    uint64_t position = 0;
+    Bytes around;  // the flipped byte, and what is beside it
+  };
+  static Bytes bytes_around(SimulatedFileSystem& disk, const std::string& segment, uint64_t position);
+  SimulatedFileSystem& disk_of(BrokerId id) const;
+  bool is_there(const Flip& flip) const;
+  bool is_trustworthy(BrokerId id, const PartitionState& state) const;
+  bool may_lose(BrokerId id, const PartitionState& state) const;
 
   SimulatedCluster& cluster_;
   const StoreWatch& store_;
   std::map<BrokerId, Ended> ended_;
+  std::vector<Flip> flips_;
 };
 
 }  // namespace naru::simulation

@@ -72,6 +72,7 @@ struct RunPlan {
   bool tombstones = false;    // keys are deleted, too; compacted topics only
   int64_t journal_bytes = 0;  // 0: without a commit journal
   int64_t journal_batch_max_bytes = 0;
+  int64_t verify_interval_ms = 1000;
   int data_folders = 1;  // of each broker: /data, /data2, ...
 
   std::string to_string() const;
@@ -89,8 +90,8 @@ struct Switches {
   bool lost_folders = true;
   // A data folder that is older than what its broker had confirmed takes the broker out of in-sync sets.
   bool old_snapshots = true;
-  // Closed segments are verified before they are served, and repaired from another replica.
-  bool bit_flips = false;
+  // Closed segments are verified from time to time, and repaired from another replica.
+  bool bit_flips = true;
   // A log that went offline because the disk was full while it was cut back is opened again when there is room.
   bool full_disks_without_restart = true;
   // Producers expire by time that has passed, not by the wall clock.

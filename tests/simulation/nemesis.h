@@ -114,6 +114,13 @@ class Nemesis {
   Task<void> old_snapshot();
   Task<void> old_snapshot_of_a_partition(SimulatedBroker& broker);
   Task<void> bit_flip();
+  struct ClosedSegment {
+    Uuid topic_id;
+    PartitionIndex index;
+    std::string path;
+  };
+  std::optional<ClosedSegment> closed_segment(SimulatedBroker& broker);
+  void flip_a_bit(BrokerId id, const ClosedSegment& segment);
 
   Task<void> restart(SimulatedBroker& broker, End end);
   // Long enough for every session that is about to end.

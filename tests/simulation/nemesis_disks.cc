@@ -184,22 +184,44 @@ Task<std::optional<Offset>> Nemesis::durable_end(std::weak_ptr<Partition> weak) 
   co_return end ? std::optional(*end) : std::nullopt;
 }
 
-// In a segment that is not the last one of its partition.
+// In a segment that is not the last one of its partition; while the broker runs, or before it is started.
 Task<void> Nemesis::bit_flip() {
   const auto broker = alone_ ? hold_a_broker() : std::nullopt;
   if (!broker) co_return;
-  std::vector<std::string> closed;
-  for (const std::string& folder : folders_on(**broker)) {
-    std::vector<std::string> segments = (*broker)->node().disk().files_below(folder);
-    std::erase_if(segments, [](const std::string& path) { return !path.ends_with(".log"); });
-    if (segments.size() > 1) std::ranges::move(segments.begin(), segments.end() - 1, std::back_inserter(closed));
+  const auto segment = closed_segment(**broker);
+  if (!segment) co_return;
+  if (random().one_in(2)) {
+    co_await change_disk(**broker, [&](SimulatedFileSystem&) { flip_a_bit((*broker)->id(), *segment); });
+    co_return;
   }
-  if (closed.empty()) co_return;
-  const std::string segment = closed[random().below(closed.size())];
-  co_await change_disk(**broker, [&](SimulatedFileSystem& disk) {
-    const size_t size = disk.content(segment).size();
-    if (size > 0) disk.flip_bit(segment, random().below(size), static_cast<unsigned>(random().below(8)));
-  });
+  co_await calm();
+  const bool may_lose = atlas_.may_lose_log((*broker)->id(), segment->topic_id, segment->index);
+  if ((*broker)->running() && may_lose) flip_a_bit((*broker)->id(), *segment);
+  co_await sleep(4s);
+}
+
+std::optional<Nemesis::ClosedSegment> Nemesis::closed_segment(SimulatedBroker& broker) {
+  std::vector<ClosedSegment> closed;
+  for (const auto& partition : broker.broker().partitions().all()) {
+    const PartitionIdentity& identity = partition->identity();
+    std::vector<std::string> paths = broker.node().disk().files_below(folder_of(broker, *partition));
+    std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".log"); });
+    if (paths.size() < 2) continue;
+    paths.pop_back();
+    for (std::string& path : paths) closed.push_back({identity.topic_id, identity.index, std::move(path)});
+  }
+  if (closed.empty()) return std::nullopt;
+  return closed[random().below(closed.size())];
+}
+
+// The broker may have removed the segment meanwhile.
+void Nemesis::flip_a_bit(BrokerId id, const ClosedSegment& segment) {
+  SimulatedFileSystem& disk = find(id)->node().disk();
+  const size_t size = disk.exists(segment.path).value_or(false) ? disk.content(segment.path).size() : 0;
+  if (size == 0) return;
+  const uint64_t position = random().below(size);
+  disk.flip_bit(segment.path, position, static_cast<unsigned>(random().below(8)));
+  atlas_.flipped(id, segment.topic_id, segment.index, segment.path, position);
 }
 
 }  // namespace naru::simulation

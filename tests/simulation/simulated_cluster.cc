@@ -35,6 +35,7 @@ BrokerConfig broker_config(const RunPlan& plan, int number) {
   if (plan.brokers > 1) {
     values.emplace("naru.coordination.session.timeout.ms", "1500");
     values.emplace("replica.lag.time.max.ms", "1500");
+    values.emplace("naru.log.verify.interval.ms", fmt::format("{}", plan.verify_interval_ms));
     values.emplace("replica.fetch.wait.max.ms", "200");
     values.emplace("replica.fetch.backoff.ms", "100");
   }

@@ -108,6 +108,13 @@ class Run {
     }
   }
 
+  Task<void> wait_for_repairs() {
+    const MonotonicTime deadline = harness().clock.now() + kConvergence;
+    while (atlas_.any_damage() && harness().clock.now() < deadline) co_await sleep(200ms);
+    if (atlas_.any_damage()) problem_ = "damage was not repaired although everything is healed";
+    if (plan_.faults.bit_flips) co_await workload_.wait_for_full_isr(kConvergence);
+  }
+
   Task<void> whole_run() {
     co_await cluster_.start_all();
     co_await workload_.create_topics();
@@ -137,6 +144,7 @@ class Run {
     co_await sleep(500ms);
     co_await cluster_.start_all();
     if (!cluster_.is_alone()) co_await workload_.wait_for_full_isr(kConvergence);
+    co_await wait_for_repairs();
     co_await workload_.check_liveness();
     co_await workload_.read_everything();
     co_await workload_.check_groups();

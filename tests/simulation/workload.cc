@@ -315,6 +315,7 @@ void Workload::take_records(const PartitionName& partition, BytesView records, O
   while (!records.empty()) {
     const auto header = parse_batch_header(records);
     if (!header || header->total_size > records.size() || !batch_crc_matches(records.first(header->total_size))) {
+      if (plan_.faults.bit_flips && !stopping_) return;  // it is asked for again, until it is repaired
       return failed(
           fmt::format("{}-{}: a response does not end with a whole batch", partition.first, partition.second));
     }
@@ -504,8 +505,6 @@ Task<void> Workload::wait_for_full_isr(Duration limit) {
       const auto metadata = co_await client->call<kafka::MetadataResponse>(request, kMetadataVersion, kCallTimeout);
       client->close();
       if (metadata) behind = not_in_sync(*metadata, plan_.faults.wiped_disks);
-      // A log that is damaged stays offline until a person decides.
-      if (metadata && plan_.faults.bit_flips) co_return;
       if (behind.empty()) co_return;
     }
     co_await pause(200ms);
