@@ -104,6 +104,7 @@ Task<void> BrokerWatch::look_at(std::shared_ptr<Partition> partition, BrokerId b
   if (view.status.ok()) {
     look_at_leader(identity, view, state, broker);
     co_await look_at_epochs(partition, view.leader_epoch);
+    co_await look_at_joined(partition, view.leader_epoch);
     co_await look_at_electable(partition, broker);
     if (kSwitches.replaced_leaders_are_silent) co_await look_at_decisions(partition, view.leader_epoch, state, broker);
   }
@@ -155,6 +156,38 @@ Task<void> BrokerWatch::look_at_epochs(std::shared_ptr<Partition> partition, Lea
   if (epoch <= LeaderEpoch(0)) co_return;
   const auto told = co_await partition->end_of_epoch(epoch, epoch - 1);
   if (told && told->epoch != kNoLeaderEpoch) is_final(partition->identity(), told->end_offset);
+}
+
+Task<void> BrokerWatch::look_at_joined(std::shared_ptr<Partition> partition, LeaderEpoch epoch) {
+  const PartitionIdentity& identity = partition->identity();
+  const auto leader = leaders_.find({identity.topic_id, identity.index, epoch});
+  if (leader == leaders_.end()) co_return;
+  if (!leader->second.epoch_start) {
+    const auto begun = co_await partition->with_log([epoch](const LogAccess& access) -> Result<Offset> {
+      const auto& starts = access.log.epochs().starts();
+      const bool has_written = !starts.empty() && starts.back().epoch == epoch;
+      return has_written ? starts.back().start_offset : access.log.end_offset();
+    });
+    if (!begun) co_return;
+    leader->second.epoch_start = *begun;
+  }
+  for (const BrokerId id : store_.joined_under(identity.topic_id, identity.index, epoch)) {
+    const auto broker = std::ranges::find(cluster_.brokers(), id, [](const auto& one) { return one->id(); });
+    if (broker == cluster_.brokers().end() || !(*broker)->running() || !atlas_.is_settled(id)) continue;
+    const auto hosted = (*broker)->broker().partitions().find(identity.topic_id, identity.index).partition;
+    if (!hosted) continue;
+    const FollowerPosition position = co_await hosted->follower_position();
+    const PartitionState* state = state_of(identity);
+    if (state == nullptr || state->leader_epoch != epoch || !atlas_.is_settled(id)) continue;
+    const bool is_member = std::ranges::find(state->isr, id) != state->isr.end();
+    const Offset has = position.flush_counts ? position.flushed_end : position.offset;
+    if (!is_member || !position.status.ok() || has >= *leader->second.epoch_start) continue;
+    violated(
+        fmt::format("{}: the leader of epoch {} began at {}, and broker {} has come into the in-sync set with {} "
+                    "what is below {}",
+                    identity.to_string(), epoch, *leader->second.epoch_start, id,
+                    position.flush_counts ? "synced" : "stored", has));
+  }
 }
 
 // Nobody but the leader proposes that a set grows, so it knows of everybody who may be in it.

@@ -29,7 +29,8 @@ class BrokerWatch {
   // leads in another one after it was killed: others may have seen more of its log than is left of it; a
   // leader of the newest epoch has everything that was acknowledged as soon as it knows its high watermark; and so has
   // every member of the in-sync set, synced where acknowledgements wait for that. The same for what a leader has told
-  // to be committed, and for where it says that earlier epochs end: both are final. A leader reckons with the election
+  // to be committed, and for where it says that earlier epochs end: both are final. Whoever comes into the in-sync set
+  // has everything that the leader had when it began to lead. A leader reckons with the election
   // of everybody whom the controller may elect. One that was replaced stops to take records, whatever acknowledgement
   // they want, within the time that it may take to notice. A broker that starts neither leads nor follows before the
   // controller has acted on its return.
@@ -56,6 +57,8 @@ class BrokerWatch {
   Task<void> look_at_decisions(std::shared_ptr<Partition> partition, LeaderEpoch epoch, const PartitionState* state,
                                BrokerId broker);
   Task<void> look_at_epochs(std::shared_ptr<Partition> partition, LeaderEpoch epoch);
+  // Nobody comes into the in-sync set without everything that an earlier leader may have promised.
+  Task<void> look_at_joined(std::shared_ptr<Partition> partition, LeaderEpoch epoch);
   Task<void> look_at_electable(std::shared_ptr<Partition> partition, BrokerId broker);
   const PartitionState* state_of(const PartitionIdentity& identity) const;
   // Everything below `end` is final.
@@ -76,6 +79,7 @@ class BrokerWatch {
     BrokerId broker;
     int unclean_ends = 0;                   // before it led
     std::optional<MonotonicTime> replaced;  // a later leader was seen then
+    std::optional<Offset> epoch_start;      // where its log ended when it began to lead
   };
   std::map<std::tuple<Uuid, PartitionIndex, LeaderEpoch>, Leader> leaders_;
   std::map<std::pair<Uuid, PartitionIndex>, Offset> final_ends_;

@@ -1,5 +1,5 @@
-// ./dev sim [--seed N] [--seeds N] [--cluster] [--canary NAME] [--verbose]: runs the simulation and says which seeds
-// are not clean.
+// ./dev sim [--seed N] [--seeds N] [--cluster] [--canary NAME [--all]] [--verbose]: runs the simulation and says which
+// seeds are not clean.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -30,12 +30,14 @@ int main(int argc, char** argv) {
   bool verbose = false;
   bool cluster = false;
   bool list_canaries = false;
+  bool all_seeds = false;
   std::string canary_name = "none";
   app.add_option("--seed", seed, "The first seed");
   app.add_option("--seeds", seeds, "How many seeds to run; without it one, shown in detail");
   app.add_flag("--cluster", cluster, "Three to five brokers around a coordination service");
   app.add_flag("--verbose", verbose, "Show the broker's log");
   app.add_option("--canary", canary_name, "Plant this bug, and stop at the first seed that finds it");
+  app.add_flag("--all", all_seeds, "Go on behind a seed that finds the bug, to see how many do");
   app.add_flag("--canaries", list_canaries, "List the bugs that can be planted");
   CLI11_PARSE(app, argc, argv);
 
@@ -73,7 +75,7 @@ int main(int argc, char** argv) {
     if (result.problem) {
       ++bad;
       fmt::print("seed {} FAILED: {}\n  {}\n", current, *result.problem, result.plan);
-      if (*canary != naru::Canary::none) break;  // found
+      if (*canary != naru::Canary::none && !all_seeds) break;  // found
     }
     std::fflush(stdout);  // the next seed may abort
     if (!one && (current - seed) % 100 == 99) fmt::print(stderr, "  {} seeds, {} not clean\n", current - seed + 1, bad);

@@ -84,13 +84,25 @@ void StoreWatch::look_at_partition(const std::string& name, const PartitionState
                          now.isr.size()));
   }
   if (now.leader == kNoBroker) return;
-  for (const BrokerId id : now.isr) {
-    if (now.leader_epoch == before.leader_epoch && !holds(before.isr, id)) joined_.push_back({now.leader, id});
-  }
+  note_joined(before, now);
   if (!holds(now.isr, now.leader)) violated(fmt::format("{}: leader {} is not in sync", name, now.leader));
   if (now.leader != before.leader && !holds(before.isr, now.leader)) {
     violated(fmt::format("{}: {} was elected, which was not in sync", name, now.leader));
   }
+}
+
+void StoreWatch::note_joined(const PartitionState& before, const PartitionState& now) {
+  if (now.leader_epoch != before.leader_epoch) return;
+  for (const BrokerId id : now.isr) {
+    if (holds(before.isr, id)) continue;
+    joined_.push_back({now.leader, id});
+    joined_ever_[{now.topic_id, now.index, now.leader_epoch}].insert(id);
+  }
+}
+
+std::set<BrokerId> StoreWatch::joined_under(const Uuid& topic_id, PartitionIndex index, LeaderEpoch epoch) const {
+  const auto found = joined_ever_.find({topic_id, index, epoch});
+  return found == joined_ever_.end() ? std::set<BrokerId>() : found->second;
 }
 
 BrokerId StoreWatch::leader_of(const Uuid& topic_id, PartitionIndex index, LeaderEpoch epoch) const {
