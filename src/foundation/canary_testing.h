@@ -56,9 +56,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::journal_replayed_early, "journal_replayed_early", CanaryFinder::single_brokers},
     CanaryName{Canary::clean_mark_unopened, "clean_mark_unopened", CanaryFinder::single_brokers},
     CanaryName{Canary::compacts_unsynced, "compacts_unsynced", CanaryFinder::single_brokers},
-    // Needs an end between the sync of the new start and the snapshot that is written before segments are removed, and
-    // a producer whose last batch is in one of those segments.
-    CanaryName{Canary::producers_below_start, "producers_below_start", CanaryFinder::unit_test},
+    CanaryName{Canary::producers_below_start, "producers_below_start", CanaryFinder::single_brokers},
     CanaryName{Canary::epoch_end_before_known, "epoch_end_before_known"},
     CanaryName{Canary::divergence_by_offset, "divergence_by_offset"},
     CanaryName{Canary::stale_partition_epoch, "stale_partition_epoch"},

@@ -57,6 +57,8 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   add(faults.clock_steps, &Nemesis::clock_step);
   add(faults.day_steps, &Nemesis::day_step);
   add(faults.faulty_starts, &Nemesis::faulty_start);
+  const bool removes = parts_.plan.cleanup == Cleanup::remove && (faults.kills || faults.power_cuts);
+  add(removes && parts_.cluster.is_alone(), &Nemesis::ended_while_removing);
   if (parts_.cluster.is_alone()) return menu;
   add(faults.power_cuts && parts_.plan.synced_acks, &Nemesis::power_cut_everywhere);
   add(faults.wiped_disks, &Nemesis::wiped_disk);

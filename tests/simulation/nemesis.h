@@ -103,6 +103,7 @@ class Nemesis {
   Task<void> late_proposal();
   Task<void> late_fetch();
   Task<void> there_and_back();
+  Task<void> ended_while_removing();
 
   // --- nemesis_disks.cc
   Task<void> io_errors();
@@ -132,6 +133,7 @@ class Nemesis {
   Task<void> start_despite_cuts(SimulatedBroker& broker);
   Task<void> start_at_once(SimulatedBroker& broker);
   Task<void> end(SimulatedBroker& broker, End end);
+  static Task<std::vector<Offset>> log_starts(SimulatedBroker& broker);
   // Where the loose rule lets a power cut take what was not synced.
   Task<History::SyncedEnds> synced_ends(SimulatedBroker& broker);
   void step_clock(SimulatedNode& node, Milliseconds by);

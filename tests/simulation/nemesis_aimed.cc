@@ -354,6 +354,27 @@ Task<void> Nemesis::there_and_back() {
   if (!preferred.running()) co_await start_despite_cuts(preferred);
 }
 
+// The start of a log has moved, and what is below is about to be removed, with all that it says of producers.
+Task<void> Nemesis::ended_while_removing() {
+  const auto held = hold_a_broker();
+  if (!held) co_return;
+  SimulatedBroker& broker = **held;
+  broker.process().scheduler().set_disk_timing({.usual_min = 10ms, .usual_max = 100ms});
+  const std::vector<Offset> before = co_await log_starts(broker);
+  for (int tries = 0; tries < 400 && broker.running() && co_await log_starts(broker) == before; ++tries) {
+    co_await pause(10ms);
+  }
+  co_await restart(broker, parts_.plan.faults.kills ? End::kill : End::power_cut);
+}
+
+Task<std::vector<Offset>> Nemesis::log_starts(SimulatedBroker& broker) {
+  std::vector<Offset> starts;
+  for (const auto& partition : broker.broker().partitions().all()) {
+    starts.push_back((co_await partition->look(kNoLeaderEpoch)).log_start_offset);
+  }
+  co_return starts;
+}
+
 // Of three replicas or more, with another one than the controller to take its place.
 const PartitionState* Nemesis::led_by_preferred() const {
   std::vector<const PartitionState*> found;

@@ -12,6 +12,7 @@
 #include "simulation/fault_plan.h"
 #include "simulation/history.h"
 #include "simulation/nemesis.h"
+#include "simulation/producer_watch.h"
 #include "simulation/simulated_cluster.h"
 #include "simulation/store_watch.h"
 #include "simulation/workload.h"
@@ -46,6 +47,7 @@ class Run {
         atlas_(cluster_, store_),
         brokers_(cluster_, store_, atlas_, history_, harness_->seams().clock),
         coordinators_(cluster_),
+        producers_(cluster_, store_, plan_),
         nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {
     set_log_clock([this] { return std::chrono::duration_cast<Milliseconds>(world_.now().time_since_epoch()).count(); });
   }
@@ -72,9 +74,9 @@ class Run {
                      .coordinators_compared = coordinators_.compared(),
                      .problem = history_.violation()};
     for (const std::optional<std::string>* other : std::initializer_list<const std::optional<std::string>*>{
-             &store_.violation(), &brokers_.violation(), &coordinators_.violation(), &workload_.problem(),
-             &workload_.chain().history().violation(), &workload_.groups().violation(), &nemesis_.problem(),
-             &problem_}) {
+             &store_.violation(), &brokers_.violation(), &coordinators_.violation(), &producers_.violation(),
+             &workload_.problem(), &workload_.chain().history().violation(), &workload_.groups().violation(),
+             &nemesis_.problem(), &problem_}) {
       if (!result.problem) result.problem = *other;
     }
     return result;
@@ -104,6 +106,7 @@ class Run {
       if (!cluster_.is_alone()) co_await brokers_.look();
       if (plan_.cleanup == Cleanup::compact) co_await brokers_.look_at_compaction();
       co_await coordinators_.look();
+      co_await producers_.look();
       co_await sleep(kLooks);
     }
   }
@@ -150,6 +153,7 @@ class Run {
     co_await workload_.check_groups();
     co_await workload_.chain().finish(kConvergence);
     co_await coordinators_.look_anew();
+    co_await producers_.look();
     if (!cluster_.is_alone()) {
       co_await brokers_.look();
       co_await brokers_.compare_replicas();
@@ -170,6 +174,7 @@ class Run {
   FaultAtlas atlas_;
   BrokerWatch brokers_;
   CoordinatorWatch coordinators_;
+  ProducerWatch producers_;
   Nemesis nemesis_;
   uint64_t seen_revision_ = 0;  // of the coordination service
   bool stopping_ = false;
