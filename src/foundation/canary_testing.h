@@ -48,7 +48,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::isr_ignores_epoch_start, "isr_ignores_epoch_start"},
     CanaryName{Canary::reload_before_committed, "reload_before_committed"},
     CanaryName{Canary::earlier_life_fetches, "earlier_life_fetches"},
-    CanaryName{Canary::stale_coordinator_writes, "stale_coordinator_writes", CanaryFinder::unit_test},
+    CanaryName{Canary::stale_coordinator_writes, "stale_coordinator_writes"},
     CanaryName{Canary::silence_is_refused, "silence_is_refused"},
     CanaryName{Canary::unclear_is_refused, "unclear_is_refused"},
     CanaryName{Canary::roles_before_settled, "roles_before_settled"},
@@ -60,7 +60,7 @@ inline constexpr std::array kCanaries = {
     CanaryName{Canary::epoch_end_before_known, "epoch_end_before_known"},
     CanaryName{Canary::divergence_by_offset, "divergence_by_offset"},
     CanaryName{Canary::stale_partition_epoch, "stale_partition_epoch"},
-    CanaryName{Canary::version_1_guard_kept, "version_1_guard_kept", CanaryFinder::unit_test},
+    CanaryName{Canary::version_1_guard_kept, "version_1_guard_kept"},
     CanaryName{Canary::lso_off_by_one, "lso_off_by_one"},
     // Within 600 seeds, too, but late: lost_folder_test.cc is cheaper.
     CanaryName{Canary::older_copy_counts, "older_copy_counts", CanaryFinder::unit_test},

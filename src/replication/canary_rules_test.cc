@@ -1,4 +1,4 @@
-// Rules whose absence the simulator does not notice, because others keep the harm away: planted here, one by one.
+// Rules whose absence does little harm, because others keep it away: planted here, one by one.
 #include <gtest/gtest.h>
 
 #include "foundation/canary_testing.h"

@@ -26,6 +26,14 @@ bool are_equal(const GroupCoordinator& one, const GroupCoordinator& other) {
          one.durable_consumer_groups() == other.durable_consumer_groups();
 }
 
+// Whatever a coordinator wants to append is judged as here. At once, as long as nobody is inside the partition's
+// strand.
+bool may_write(Partition& partition, LeaderEpoch epoch) {
+  const auto may = std::make_shared<bool>(false);
+  partition.confirm_leadership(epoch, [may](const Status& refused) { *may = refused.ok(); });
+  return *may;
+}
+
 // Whoever only applies a log orders no markers.
 class NoMarkers final : public MarkerSink {
  public:
@@ -57,6 +65,7 @@ std::string CoordinatorWatch::difference(Kind kind, const StateShard& live, cons
 Task<void> CoordinatorWatch::look() {
   for (const auto& broker : cluster_.brokers()) {
     if (!broker->running()) continue;
+    look_for_outdated(*broker);
     // It may end while this waits.
     const auto groups = broker->broker().groups().shards();
     const auto transactions = broker->broker().transactions().shards();
@@ -102,6 +111,23 @@ Task<void> CoordinatorWatch::look_at(std::shared_ptr<CoordinatorShard> shard, Ki
   violation_ =
       fmt::format("{} on broker {} in epoch {}: its coordinator holds something else than its log says up to {}\n{}",
                   shard->partition()->identity().to_string(), broker, shard->leader_epoch(), *read, difference);
+}
+
+void CoordinatorWatch::look_for_outdated(SimulatedBroker& broker) {
+  if (!broker.running()) return;
+  for (const auto& shard : broker.broker().groups().shards()) look_for_outdated(shard, broker.id());
+  for (const auto& shard : broker.broker().transactions().shards()) look_for_outdated(shard, broker.id());
+}
+
+void CoordinatorWatch::look_for_outdated(const std::shared_ptr<CoordinatorShard>& shard, BrokerId broker) {
+  const PartitionIdentity& identity = shard->partition()->identity();
+  const TopicMetadata* topic = store_.image().find_topic(identity.topic_id);
+  const PartitionState* state = topic == nullptr ? nullptr : topic->partition(identity.index);
+  if (state == nullptr || state->leader_epoch <= shard->leader_epoch()) return;
+  if (!may_write(*shard->partition(), state->leader_epoch)) return;  // it does not lead, or does not know yet
+  if (!may_write(*shard->partition(), shard->leader_epoch()) || violation_) return;
+  violation_ = fmt::format("{} on broker {}: its coordinator was loaded in epoch {}, and may write in epoch {}",
+                           identity.to_string(), broker, shard->leader_epoch(), state->leader_epoch);
 }
 
 CoordinatorWatch::Replay& CoordinatorWatch::replay_of(const std::shared_ptr<CoordinatorShard>& shard, const Name& name,

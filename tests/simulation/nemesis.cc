@@ -67,6 +67,8 @@ std::vector<Nemesis::Fault> Nemesis::menu() const {
   const bool ends = faults.kills || (faults.power_cuts && parts_.plan.synced_acks);
   add(ends && faults.slow_links, &Nemesis::restarted_before_a_member_fetches);
   add(ends && faults.cut_connections, &Nemesis::late_fetch);
+  add(faults.slow_links, &Nemesis::ended_while_verified);
+  add(faults.cut_links, &Nemesis::led_again_at_once);
   add(faults.lost_answers, &Nemesis::late_proposal);
   add(faults.lost_folders, &Nemesis::lost_folder);
   add(faults.old_snapshots, &Nemesis::old_snapshot);

@@ -41,6 +41,9 @@ class Nemesis {
   // After each change of the coordination store.
   void store_changed();
 
+  // What happens to it now lasts for moments: it has to be looked at after each event. Null: no broker.
+  SimulatedBroker* watched_closely() const { return watched_closely_; }
+
   int faults() const { return faults_; }
   const std::optional<std::string>& problem() const { return problem_; }
 
@@ -105,6 +108,20 @@ class Nemesis {
   Task<void> there_and_back();
   Task<void> ended_while_removing();
 
+  // --- nemesis_coordinators.cc: likewise.
+  struct LoneTransaction;
+  Task<void> led_again_at_once();
+  Task<void> ended_while_verified();
+  const PartitionState* coordinated_beside_controller() const;
+  Task<std::string> create_passing_topic();
+  template <class Response, class Request, class ErrorOf>
+  Task<std::optional<Response>> ask(std::shared_ptr<KafkaClient> client, Request request, int16_t version,
+                                    ErrorOf error_of);
+  Task<bool> begin_transaction(LoneTransaction& transaction);
+  Task<std::optional<Offset>> produce_one(const LoneTransaction& transaction);
+  Task<std::optional<Offset>> end_by_force(const LoneTransaction& transaction);
+  Task<void> end_transaction(const LoneTransaction& transaction);
+
   // --- nemesis_disks.cc
   Task<void> io_errors();
   Task<void> full_disk();
@@ -157,6 +174,8 @@ class Nemesis {
   bool alone_ = true;      // one fault in this round
   bool may_lose_ = false;  // the present fault has seen to it that a loss does no harm
   int faults_ = 0;
+  int passing_topics_ = 0;
+  SimulatedBroker* watched_closely_ = nullptr;
   std::set<BrokerId> held_;
   std::set<BrokerId> faulty_disks_;
   std::map<std::string, Milliseconds> clock_offsets_;  // by machine

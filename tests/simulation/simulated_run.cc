@@ -46,7 +46,7 @@ class Run {
         workload_(harness_->seams(), cluster_.addresses(), plan_, history_),
         atlas_(cluster_, store_),
         brokers_(cluster_, store_, atlas_, history_, harness_->seams().clock),
-        coordinators_(cluster_),
+        coordinators_(cluster_, store_),
         producers_(cluster_, store_, plan_),
         nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {
     set_log_clock([this] { return std::chrono::duration_cast<Milliseconds>(world_.now().time_since_epoch()).count(); });
@@ -93,6 +93,7 @@ class Run {
 
   // After each event. True: always.
   bool looked_at_store() {
+    if (SimulatedBroker* broker = nemesis_.watched_closely()) coordinators_.look_for_outdated(*broker);
     const uint64_t revision = cluster_.coordination().revision();
     if (std::exchange(seen_revision_, revision) == revision) return true;
     store_.look(cluster_.coordination().state());

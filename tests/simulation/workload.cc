@@ -56,9 +56,6 @@ std::vector<std::pair<std::string, std::string>> cleanup_configs(const RunPlan& 
   return {};
 }
 
-// Topics that come and go: nothing is written to them.
-constexpr std::string_view kPassingTopic = "passing-";
-
 // A partition without a leader, or with a replica that is not in sync; empty: none. A topic that comes and goes may be
 // made while a broker whose disk was swapped is still thought to be there: if the other replicas leave then, nobody is
 // left who could lead, and only an operator can change that.
