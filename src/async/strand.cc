@@ -1,5 +1,7 @@
 #include "async/strand.h"
 
+#include <utility>
+
 #include "async/ready_queue.h"
 #include "foundation/assert.h"
 
@@ -9,6 +11,17 @@ namespace {
 StrandEvent* busy_marker() {
   static StrandEvent marker;
   return &marker;
+}
+
+StrandEvent* oldest_first(StrandEvent* newest_first) {
+  StrandEvent* result = nullptr;
+  while (newest_first != nullptr) {
+    StrandEvent* next = newest_first->next;
+    newest_first->next = result;
+    result = newest_first;
+    newest_first = next;
+  }
+  return result;
 }
 
 }  // namespace
@@ -38,29 +51,32 @@ void Strand::run(StrandEvent* event) {
   leave();
 }
 
+void Strand::enter_again() {
+  detail::enter_strand();
+}
+
 void Strand::leave() {
   // An event may destroy the object that owns this strand only after run() returned on every thread, so `this` is
-  // valid.
-  for (;;) {
+  // valid: until it is handed over.
+  while (carry_ == nullptr) {
+    run_batch();
+    if (carry_ != nullptr) break;
     StrandEvent* expected = busy_marker();
-    if (state_.compare_exchange_strong(expected, nullptr, std::memory_order_release, std::memory_order_relaxed)) break;
-    run_batch(state_.exchange(busy_marker(), std::memory_order_acquire));
+    if (state_.compare_exchange_strong(expected, nullptr, std::memory_order_release, std::memory_order_relaxed)) {
+      return detail::leave_strand();
+    }
+    batch_ = oldest_first(state_.exchange(busy_marker(), std::memory_order_acquire));
   }
+  StrandEvent* carry = std::exchange(carry_, nullptr);
+  carry->run(carry);
   detail::leave_strand();
 }
 
-void Strand::run_batch(StrandEvent* newest_first) {
-  StrandEvent* oldest_first = nullptr;
-  while (newest_first != nullptr) {
-    StrandEvent* next = newest_first->next;
-    newest_first->next = oldest_first;
-    oldest_first = newest_first;
-    newest_first = next;
-  }
-  while (oldest_first != nullptr) {
-    StrandEvent* next = oldest_first->next;  // the event may free itself
-    oldest_first->run(oldest_first);
-    oldest_first = next;
+void Strand::run_batch() {
+  while (batch_ != nullptr && carry_ == nullptr) {
+    StrandEvent* event = batch_;
+    batch_ = event->next;  // the event may free itself
+    event->run(event);
   }
 }
 

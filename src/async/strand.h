@@ -8,6 +8,12 @@
 //
 // Nothing hops to another thread while the system is idle, and nobody blocks while it is busy. An event never runs
 // inside another event of the same strand: run() from inside queues. Events run in the order in which they arrived.
+//
+// An event that finds that it is too long for its thread hands the strand over to another one: the strand stays busy,
+// what is queued stays queued, and the other thread goes on inside:
+//
+//     loop       run(A) ──A─ hand_over()  leaves
+//     worker                      go_on() ─────rest of A───C── leaves
 #pragma once
 
 #include <atomic>
@@ -57,15 +63,35 @@ class Strand {
     run(node);
   }
 
+  // Inside an event, as the last thing that it does, once: this thread leaves the strand, which stays busy. `carry` is
+  // run then, by this thread; it sees to it that go_on() is called exactly once, on any thread, and that the strand
+  // lives until then.
+  void hand_over(StrandEvent* carry) { carry_ = carry; }
+  // The calling thread is inside: it runs the function as the rest of the event that has handed over, and what was
+  // queued.
+  template <std::invocable Function>
+  void go_on(Function function) {
+    enter_again();
+    {
+      Function inside = std::move(function);
+      inside();
+    }
+    leave();
+  }
+
  private:
   // False: somebody is inside.
   bool try_enter();
-  // Runs what was queued meanwhile.
+  void enter_again();
+  // Runs what was queued meanwhile, until an event hands over.
   void leave();
-  static void run_batch(StrandEvent* newest_first);
+  void run_batch();
 
   // nullptr: free. busy_marker(): somebody is inside and nothing is queued. Else: the newest of the queued events.
   std::atomic<StrandEvent*> state_{nullptr};
+  // Of the thread inside.
+  StrandEvent* batch_ = nullptr;  // taken out of the queue and not run yet, in order
+  StrandEvent* carry_ = nullptr;  // set: the strand is handed over
 };
 
 }  // namespace naru

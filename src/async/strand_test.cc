@@ -66,6 +66,69 @@ TEST(Strand, ContinuationMayDestroyTheStrandThatCausedIt) {
   EXPECT_EQ(strand, nullptr);
 }
 
+// What a thread takes along that hands a strand over: the rest of the event, for whoever calls the function.
+struct Carried final : StrandEvent {
+  Carried() {
+    run = [](StrandEvent* self) { static_cast<Carried*>(self)->is_carried = true; };
+  }
+  bool is_carried = false;
+};
+
+TEST(Strand, AnEventThatHandsOverKeepsTheStrandBusyAndTheOrder) {
+  Strand strand;
+  Carried carry;
+  std::vector<int> order;
+  strand.run([&] {
+    strand.run([&] {
+      order.push_back(2);
+      strand.hand_over(&carry);
+    });
+    strand.run([&] { order.push_back(4); });
+    order.push_back(1);
+  });
+  EXPECT_TRUE(carry.is_carried);
+  EXPECT_EQ(order, (std::vector{1, 2}));
+  strand.run([&] { order.push_back(5); });
+  EXPECT_EQ(order, (std::vector{1, 2}));
+
+  strand.go_on([&] {
+    order.push_back(3);
+    strand.run([&] { order.push_back(6); });
+  });
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5, 6}));
+  strand.run([&] { order.push_back(7); });
+  EXPECT_EQ(order.back(), 7);
+}
+
+TEST(Strand, WhatGoesOnMayHandOverAgain) {
+  Strand strand;
+  Carried first;
+  Carried second;
+  std::vector<int> order;
+  strand.run([&] { strand.hand_over(&first); });
+  strand.run([&] { order.push_back(3); });
+  strand.go_on([&] {
+    order.push_back(1);
+    strand.hand_over(&second);
+  });
+  EXPECT_TRUE(second.is_carried);
+  EXPECT_EQ(order, (std::vector{1}));
+  strand.go_on([&] { order.push_back(2); });
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TEST(Strand, ContinuationsOfAThreadThatHandsOverRunOnThatThread) {
+  Strand strand;
+  Carried carry;
+  bool continued = false;
+  strand.run([&] {
+    run_when_ready([&] { continued = true; });
+    strand.hand_over(&carry);
+  });
+  EXPECT_TRUE(continued);
+  strand.go_on([] {});
+}
+
 TEST(ReadyQueue, LongChainsDoNotGrowTheStack) {
   int left = 1'000'000;
   struct Chain {
@@ -153,6 +216,52 @@ TEST(StrandStress, OneThreadAtATimeAndInOrderForEachProducer) {
   for (std::thread& producer : producers) producer.join();
   EXPECT_EQ(ran, kProducers * kStressEvents);
   EXPECT_EQ(shared[0].events + shared[1].events, kProducers * kStressEvents);
+}
+
+// The same with a thread to which every seventh event hands the strand over.
+TEST(StrandStress, HandedOverToAThreadAndBack) {
+  constexpr int kProducers = 3;
+  struct Shared {
+    Strand strand;
+    std::array<int, kProducers> last{-1, -1, -1};
+    int inside = 0;
+  } shared;
+  struct Rest final : StrandEvent {
+    std::atomic<bool> is_ready{false};
+  } rest;
+  rest.run = [](StrandEvent* self) { static_cast<Rest*>(self)->is_ready = true; };
+  std::atomic<int> ran{0};
+  std::atomic<bool> stopping{false};
+  std::thread helper([&] {
+    while (!stopping) {
+      if (!rest.is_ready.exchange(false)) continue;
+      shared.strand.go_on([&] {
+        --shared.inside;
+        ++ran;
+      });
+    }
+  });
+  const auto run_one = [&](int producer, int i) {
+    shared.strand.run([&, producer, i] {
+      EXPECT_EQ(++shared.inside, 1);
+      EXPECT_LT(shared.last[producer], i);
+      shared.last[producer] = i;
+      if (i % 7 == 0) return shared.strand.hand_over(&rest);
+      --shared.inside;
+      ++ran;
+    });
+  };
+  std::vector<std::thread> producers;
+  for (int producer = 0; producer < kProducers; ++producer) {
+    producers.emplace_back([&, producer] {
+      for (int i = 0; i < kStressEvents / 10; ++i) run_one(producer, i);
+    });
+  }
+  for (std::thread& producer : producers) producer.join();
+  while (ran < kProducers * (kStressEvents / 10)) std::this_thread::yield();
+  stopping = true;
+  helper.join();
+  EXPECT_EQ(shared.inside, 0);
 }
 
 }  // namespace
