@@ -85,6 +85,7 @@ void GroupCoordinators::loaded(StateShard& shard, const CoordinatorTime& time, C
 Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
   const auto turn = co_await turns_.enter();
   if (!started_ || stopped_) co_return;
+  if (image->topics().size() > kTopicsOnLoop) co_await to_worker(seams_.scheduler);
   const TopicNews news = topic_news(*followed_, *image);
   // Before the shards are told: one that is being loaded takes what it finds when that is done.
   if (news.others) topics_.store(subscribable_topics(*image));
@@ -96,32 +97,60 @@ Task<void> GroupCoordinators::follow(MetadataImagePtr image) {
 }
 
 void GroupCoordinators::tell_topics() {
+  const auto topics = topics_.load();
   tell_shards(
-      [topics = topics_.load()](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-        groups.metadata_changed(topics, time, outcome);
-      });
+      [topics]() -> News {
+        return [sweep = TopicsSweep{.topics = topics}](GroupCoordinator& groups, const CoordinatorTime& time,
+                                                       CoordinatorOutcome& outcome) mutable {
+          return groups.metadata_changed(sweep, time, outcome);
+        };
+      },
+      topics->by_name().size());
 }
 
 void GroupCoordinators::tell_settings(const MetadataImage& image) {
-  tell_shards([settings = group_settings(config_, image)](GroupCoordinator& groups, const CoordinatorTime&,
-                                                          CoordinatorOutcome&) { groups.set_settings(settings); });
-}
-
-void GroupCoordinators::tell_shards(const News& news) {
-  for (const auto& shard : runtime_.shards()) {
-    shard->run(
-        {.run = [news](StateShard& state, const CoordinatorTime& time,
-                       CoordinatorOutcome& outcome) { news(static_cast<GroupCoordinator&>(state), time, outcome); },
-         .refuse = [](const Status&) {},
-         .is_news = true});
-  }
+  const GroupSettings settings = group_settings(config_, image);
+  tell_shards(
+      [settings]() -> News {
+        return [settings](GroupCoordinator& groups, const CoordinatorTime&, CoordinatorOutcome&) {
+          groups.set_settings(settings);
+          return false;
+        };
+      },
+      settings.consumer.timeouts_of_groups.size());
 }
 
 void GroupCoordinators::tell_deleted_topics(const std::vector<FormerTopic>& gone) {
   // A shard that is being loaded looks for topics that are gone when that is done.
-  tell_shards([gone](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-    groups.topics_deleted(gone, time, outcome);
-  });
+  tell_shards(
+      [&gone]() -> News {
+        return [removal = TopicRemoval(gone)](GroupCoordinator& groups, const CoordinatorTime& time,
+                                              CoordinatorOutcome& outcome) mutable {
+          return groups.topics_deleted(removal, time, outcome);
+        };
+      },
+      gone.size());
+}
+
+void GroupCoordinators::tell_shards(const std::function<News()>& make_news, size_t elements) {
+  for (const auto& shard : runtime_.shards()) tell(seams_.scheduler, shard, make_news(), elements);
+}
+
+// A step at a time, the next when what this one has decided is committed: requests come between them, and no more than
+// a step waits for a slow disk. A shard that is loaded meanwhile finds out by itself.
+void GroupCoordinators::tell(Scheduler& scheduler, const std::shared_ptr<CoordinatorShard>& shard, News news,
+                             size_t elements) {
+  auto step = [&scheduler, shard, news = std::move(news), elements](StateShard& state, const CoordinatorTime& time,
+                                                                    CoordinatorOutcome& outcome) mutable {
+    if (!news(static_cast<GroupCoordinator&>(state), time, outcome)) return;
+    outcome.replies.push_back([&scheduler, shard, news = std::move(news), elements](const Status& committed) mutable {
+      if (!committed.ok()) return;
+      scheduler.post([&scheduler, shard, news = std::move(news), elements]() mutable {
+        tell(scheduler, shard, std::move(news), elements);
+      });
+    });
+  };
+  shard->run({.run = std::move(step), .refuse = [](const Status&) {}, .is_news = true, .elements = elements});
 }
 
 // --- Life -----------------------------------------------------------------------------------------------------------
@@ -179,12 +208,25 @@ Task<void> GroupCoordinators::expire_offsets() {
       ends->insert_or_assign({identity.topic_id, identity.index},
                              std::pair(view.log_start_offset, view.high_watermark));
   }
-  tell_shards([this, ends](GroupCoordinator& groups, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-    groups.expire_offsets(KnownEnds(metadata_.current(), *ends), time, outcome);
-  });
+  tell_shards(
+      [this, ends]() -> News {
+        return [this, ends, expiry = GroupExpiry()](GroupCoordinator& groups, const CoordinatorTime& time,
+                                                    CoordinatorOutcome& outcome) mutable {
+          return groups.expire_offsets(expiry, KnownEnds(metadata_.current(), *ends), time, outcome);
+        };
+      },
+      0);
 }
 
 // --- Who coordinates what --------------------------------------------------------------------------------------------
+
+StepSize GroupCoordinators::step_size(std::string_view group_id, const GroupStepSize& size) {
+  if (!size.whole_group) return {.elements = size.elements, .of_state = {}};
+  return {.elements = size.elements,
+          .of_state = [id = std::string(group_id), assigns = size.assigns](const StateShard& state) {
+            return static_cast<const GroupCoordinator&>(state).elements_of(id, assigns);
+          }};
+}
 
 std::optional<PartitionIndex> GroupCoordinators::partition_of(std::string_view group_id) const {
   return coordinator_index(*metadata_.current(), kOffsetsTopic, group_id);

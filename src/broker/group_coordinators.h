@@ -18,10 +18,19 @@
 #include "consumer_groups/consumer_protocol/consumer_group_topics.h"
 #include "consumer_groups/group_coordinator.h"
 #include "coordinator_runtime/coordinator_runtime.h"
+#include "foundation/function.h"
 #include "foundation/shared_cell.h"
 #include "platform/seams.h"
 
 namespace naru {
+
+// How much a step has to do: CoordinatorShard::Step.
+struct GroupStepSize {
+  size_t elements = 1;  // of the request
+  // Also as many as the group has, which the step looks at as a whole.
+  bool whole_group = false;
+  bool assigns = false;  // and may give its members all of their partitions anew
+};
 
 // So many groups are listed in one step of a shard: requests of others come between two steps.
 inline constexpr size_t kGroupsPerStep = 1000;
@@ -46,13 +55,14 @@ class GroupCoordinators final : private StateShardFactory {
   // Asks the coordinator of a group. `ask` gets (GroupCoordinator&, Reply<Answer>, time, outcome). The error is
   // not_coordinator, coordinator_load_in_progress or coordinator_not_available; cancelled when the client is `gone`.
   template <class Answer, class Ask>
-  Task<Result<Answer>> ask(std::string_view group_id, Ask ask, CancelToken gone = {}) {
-    return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask), kNoLeaderEpoch, std::move(gone));
+  Task<Result<Answer>> ask(std::string_view group_id, Ask ask, GroupStepSize size = {}, CancelToken gone = {}) {
+    return ask_shard<GroupCoordinator, Answer>(shard_of(group_id), std::move(ask), kNoLeaderEpoch, std::move(gone),
+                                               step_size(group_id, size));
   }
   // The same for the coordinator of all groups of one partition, if it is led here in epoch `only_in` (-1: in any).
   template <class Answer, class Ask>
-  Task<Result<Answer>> ask_partition(PartitionIndex index, Ask ask, LeaderEpoch only_in) {
-    return ask_shard<GroupCoordinator, Answer>(runtime_.shard(index), std::move(ask), only_in);
+  Task<Result<Answer>> ask_partition(PartitionIndex index, Ask ask, LeaderEpoch only_in, StepSize size = {}) {
+    return ask_shard<GroupCoordinator, Answer>(runtime_.shard(index), std::move(ask), only_in, {}, std::move(size));
   }
   // Which partition of __consumer_offsets is responsible; none while there is no such topic.
   std::optional<PartitionIndex> partition_of(std::string_view group_id) const;
@@ -66,9 +76,15 @@ class GroupCoordinators final : private StateShardFactory {
   void loaded(StateShard& shard, const CoordinatorTime& time, CoordinatorOutcome& outcome) override;
 
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view group_id) const;
-  // To every shard that is not being loaded, in its strand.
-  using News = std::function<void(GroupCoordinator&, const CoordinatorTime&, CoordinatorOutcome&)>;
-  void tell_shards(const News& news);
+  // Other topics than before, or many of them at once.
+  static constexpr size_t kTopicsOnLoop = 1000;
+
+  static StepSize step_size(std::string_view group_id, const GroupStepSize& size);
+  // To every shard that is not being loaded, in its strand: in steps, until there is no more to do. Each shard gets
+  // news of its own from `make_news`.
+  using News = UniqueFunction<bool(GroupCoordinator&, const CoordinatorTime&, CoordinatorOutcome&)>;
+  void tell_shards(const std::function<News()>& make_news, size_t elements);
+  static void tell(Scheduler& scheduler, const std::shared_ptr<CoordinatorShard>& shard, News news, size_t elements);
   void tell_deleted_topics(const std::vector<FormerTopic>& gone);
   void tell_topics();
   void tell_settings(const MetadataImage& image);

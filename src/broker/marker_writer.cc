@@ -86,7 +86,10 @@ Task<Status> MarkerWriter::ask_group(const MarkerToWrite& marker) {
           GroupCoordinator& groups, Reply<ErrorCode> reply, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
         groups.write_marker(request, std::move(reply), time, outcome);
       },
-      marker.request.leader_epoch);
+      marker.request.leader_epoch,
+      {.elements = 1, .of_state = [producer = marker.request.producer.id](const StateShard& state) {
+         return static_cast<const GroupCoordinator&>(state).pending_of(producer);
+       }});
   co_return answer ? Status(*answer) : answer.error();
 }
 

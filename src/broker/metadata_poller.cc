@@ -55,6 +55,9 @@ Task<Status> MetadataPoller::poll(const Peer& controller) {
       controller, PeerUse::metadata, std::move(request), kPatience + kMorePatience);
   if (!response) co_return response.error();
   if (response->error_code != ErrorCode::none) co_return Status(response->error_code);
+  // Everything at once, after another controller was elected: some tenths of a second where there is very much.
+  constexpr size_t kChangesOnLoop = 1000;
+  if (response->changes.size() > kChangesOnLoop) co_await to_worker(seams_.scheduler);
   const auto taken = follower_.apply(asked_from, to_feed_answer(*response));
   if (!taken) {
     log_error("metadata", "what the controller, broker {}, says cannot be understood: {}", controller.id,

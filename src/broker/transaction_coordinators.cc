@@ -121,6 +121,7 @@ Task<Result<AddPartitionsAnswer>> TransactionCoordinators::join(AddPartitions re
   const auto shard = shard_of(request.transactional_id);
   if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
   const auto asked = std::make_shared<Joining>();
+  auto elements = elements_of(request.transactional_id);
   shard->run({.run =
                   [asked, request = std::move(request)](StateShard& state, const CoordinatorTime& time,
                                                         CoordinatorOutcome& outcome) mutable {
@@ -128,7 +129,8 @@ Task<Result<AddPartitionsAnswer>> TransactionCoordinators::join(AddPartitions re
                         std::move(request),
                         [asked](Result<AddPartitionsAnswer> answer) { asked->set(std::move(answer)); }, time, outcome);
                   },
-              .refuse = [asked](const Status& reason) { asked->set(failure(reason)); }});
+              .refuse = [asked](const Status& reason) { asked->set(failure(reason)); },
+              .elements_of_state = std::move(elements)});
   const auto timer = parts_.seams.scheduler.start_timer(parts_.seams.clock.now() + kVerificationPatience,
                                                         [asked] { asked->wakeup.wake(); });
   co_await asked->wakeup.event();
@@ -165,13 +167,15 @@ void TransactionCoordinators::send(const MarkersWanted& wanted) {
 void TransactionCoordinators::all_written(const CoordinatorReign& reign, MarkersWritten written) const {
   const auto shard = orderer_of(reign);
   if (!shard) return;
+  auto elements = elements_of(written.transactional_id);
   shard->run(
       {.run =
            [written = std::move(written)](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
              static_cast<TransactionCoordinator&>(state).markers_written(written, time, outcome);
            },
        .refuse = [](const Status&) {},  // whoever loads it asks for the markers again
-       .is_news = true});
+       .is_news = true,
+       .elements_of_state = std::move(elements)});
 }
 
 }  // namespace naru

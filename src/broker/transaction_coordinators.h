@@ -51,8 +51,9 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   // Asks the coordinator of a transactional id. `ask` gets (TransactionCoordinator&, Reply<Answer>, time, outcome). The
   // error is not_coordinator, coordinator_load_in_progress or coordinator_not_available.
   template <class Answer, class Ask>
-  Task<Result<Answer>> ask(std::string_view transactional_id, Ask ask) {
-    return ask_shard<TransactionCoordinator, Answer>(shard_of(transactional_id), std::move(ask));
+  Task<Result<Answer>> ask(std::string_view transactional_id, Ask ask, size_t elements = 1) {
+    return ask_shard<TransactionCoordinator, Answer>(shard_of(transactional_id), std::move(ask), kNoLeaderEpoch, {},
+                                                     {.elements = elements, .of_state = elements_of(transactional_id)});
   }
   // A leader asks, in mode verify_only or implicit. What this broker has not heard of yet is not added: the coordinator
   // could not tell it from what was deleted when markers have to be written. coordinator_not_available also if the
@@ -71,6 +72,12 @@ class TransactionCoordinators final : private StateShardFactory, private MarkerS
   // Of the partitions that are led here, the one that has stood still for longest.
   double oldest_unstable_seconds() const;
   std::shared_ptr<CoordinatorShard> shard_of(std::string_view transactional_id) const;
+  // How much a step about the transaction has to do.
+  static UniqueFunction<size_t(const StateShard&)> elements_of(std::string_view transactional_id) {
+    return [id = std::string(transactional_id)](const StateShard& state) {
+      return static_cast<const TransactionCoordinator&>(state).partitions_of(id);
+    };
+  }
   // Whether the coordinator of this reign is in office.
   InOffice in_office(const CoordinatorReign& reign, const MetadataImage& image) const;
   // In the reign that ordered them.

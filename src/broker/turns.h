@@ -30,6 +30,16 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
+  struct ToWorker {
+    Scheduler& scheduler;
+    bool is_large;
+    bool await_ready() const { return !is_large; }
+    void await_suspend(std::coroutine_handle<> coroutine) const {
+      scheduler.run_blocking([coroutine] { coroutine.resume(); });
+    }
+    void await_resume() const {}
+  };
+
   auto step() {
     struct Awaiter {
       Turns& turns;
@@ -40,17 +50,18 @@ class Turns {
     return Awaiter{*this};
   }
 
+  // As much work as so many steps, which is about to be done, or was done, in one piece.
+  void add(size_t steps) {
+    steps_ += steps;
+    in_turn_ += steps / kStepsPerLook * kStepsPerLook;
+  }
+
   // After many steps, before work that cannot be done in turns: encoding the answer, a step of a coordinator.
-  auto to_worker_if_large() {
-    struct Awaiter {
-      Turns& turns;
-      bool await_ready() const { return turns.steps_ < kStepsForWorker; }
-      void await_suspend(std::coroutine_handle<> coroutine) const {
-        turns.services_.scheduler.run_blocking([coroutine] { coroutine.resume(); });
-      }
-      void await_resume() const {}
-    };
-    return Awaiter{*this};
+  ToWorker to_worker_if_large() { return {services_.scheduler, steps_ >= kStepsForWorker}; }
+  // The same for so many elements that are about to be worked through in one piece.
+  ToWorker to_worker_for(size_t elements) {
+    add(elements);
+    return {services_.scheduler, elements >= kStepsPerTurn};
   }
 
   // Before a wait that is not a turn's: requests behind this one wait, if their order matters, until settled().

@@ -161,9 +161,9 @@ TEST_F(AlterPartitionsTest, ThePreferredReplicaIsElectedWhenItIsInSync) {
   bench_.register_broker(BrokerId(0), true, {MetadataBench::directory_of(BrokerId(0))});
   bench_.settle();
   EXPECT_EQ(elect(ElectionType::preferred).status.code(), ErrorCode::preferred_leader_not_available);
-  EXPECT_TRUE(imbalanced_partitions(bench_.image(), {}).empty());
+  EXPECT_TRUE(imbalanced_partitions(bench_.image()).empty());
   ASSERT_TRUE(alter(change({1, 2, 0}), 1).status.ok());
-  EXPECT_EQ(imbalanced_partitions(bench_.image(), {}).size(), 1u);
+  EXPECT_EQ(imbalanced_partitions(bench_.image()).size(), 1u);
   const LeaderEpoch before = state().leader_epoch;
   EXPECT_TRUE(elect(ElectionType::preferred).status.ok());
   EXPECT_EQ(state().leader, BrokerId(0));

@@ -266,7 +266,11 @@ Task<Status> ControllerOffice::raise_replication_if_needed() {
 Task<Status> ControllerOffice::rebalance_if_due() {
   if (!parts_.config.auto_leader_rebalance_enable || parts_.clock.now() < next_rebalance_) co_return Status();
   next_rebalance_ = parts_.clock.now() + parts_.config.leader_imbalance_check_interval;
-  auto items = imbalanced_partitions(*parts_.runner.image(), stopping());
+  const MetadataImagePtr image = parts_.runner.image();
+  const BrokerStandings brokers = BrokerStandings(*image, stopping()).settled_only();
+  std::vector<ElectLeadersItem> items;
+  co_await for_each_topic(parts_.scheduler, image,
+                          [&](const TopicMetadata& topic) { add_imbalanced(topic, brokers, items); });
   if (items.empty()) co_return Status();
   ElectLeadersPlanner planner(ElectionType::preferred, std::move(items), stopping());
   co_await parts_.runner.run(planner);

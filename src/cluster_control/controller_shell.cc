@@ -45,6 +45,7 @@ ControllerShell::ControllerShell(Parts parts)
       config_(parts.config),
       clock_(parts.clock),
       random_(parts.random),
+      scheduler_(parts.scheduler),
       feed_(parts.scheduler),
       runner_({parts.publisher, feed_, parts.clock, parts.scheduler, fenced_counter(parts.metrics)}),
       office_({.store = parts.store,
@@ -205,7 +206,9 @@ Task<std::vector<ElectLeadersResult>> ControllerShell::elect_leaders(
     ElectionType type, std::optional<std::vector<TopicPartition>> partitions, Status given_up) {
   const MetadataImagePtr image = runner_.image();
   std::vector<ElectLeadersItem> items;
-  if (!partitions) items = all_partitions(*image);
+  if (!partitions) {
+    co_await for_each_topic(scheduler_, image, [&](const TopicMetadata& topic) { add_partitions_of(topic, items); });
+  }
   for (TopicPartition& partition : partitions ? *partitions : std::vector<TopicPartition>()) {
     const TopicMetadata* topic = image->find_topic(std::string_view(partition.topic));
     items.push_back({std::move(partition.topic), partition.index, topic == nullptr ? Uuid() : topic->id});

@@ -126,6 +126,7 @@ class ControllerShell {
   const BrokerConfig& config_;
   const Clock& clock_;
   Random& random_;
+  Scheduler& scheduler_;
   MetadataFeed feed_;
   PlannerRunner runner_;
   ControllerOffice office_;

@@ -93,7 +93,7 @@ Status CreatePartitionsPlanner::plan_topic(const MetadataImage& image, const Met
     return error(ErrorCode::invalid_partitions, "topic {} has {} partitions, and {} would not be more", topic.name,
                  present, item.count);
   }
-  NARU_TRY(check_partition_limits(image, planned_partitions_, present, item.count));
+  NARU_TRY(check_partition_limits(image, validated_partitions_ + planned_partitions_, present, item.count));
   NARU_TRY_ASSIGN(Replicas replicas, item.assignments
                                          ? check_assignments(image, topic, item.count - present, *item.assignments)
                                          : place(image, stopping_, topic, item.count));

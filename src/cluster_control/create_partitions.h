@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster_control/broker_standings.h"
+#include "cluster_control/partition_buckets.h"
 #include "cluster_control/planner.h"
 
 namespace naru {
@@ -33,6 +34,11 @@ class CreatePartitionsPlanner final : public ItemPlanner<MorePartitions, MorePar
 
  private:
   void begin_step() override { planned_partitions_ = 0; }
+  // They may add thousands each.
+  bool step_is_full() const override { return planned_partitions_ >= kMaxPartitionsPerTopic; }
+  void step_committed() override {
+    if (validate_only_) validated_partitions_ += planned_partitions_;
+  }
   MorePartitionsResult plan_item(const MetadataImage& image, const MetadataDraft& draft, MorePartitions& item,
                                  MetadataChange& change) override;
   MorePartitionsResult failed_item(const MorePartitions& item, const Status& status) const override;
@@ -44,7 +50,8 @@ class CreatePartitionsPlanner final : public ItemPlanner<MorePartitions, MorePar
   const StoppingBrokers stopping_;
   std::set<std::string> duplicates_;
   int64_t added_by_item_ = 0;
-  int64_t planned_partitions_ = 0;  // by this step
+  int64_t planned_partitions_ = 0;    // by this step
+  int64_t validated_partitions_ = 0;  // by earlier ones that have only validated
 };
 
 }  // namespace naru

@@ -20,6 +20,7 @@ Result<std::vector<std::vector<BrokerId>>> check_assignments(const MetadataImage
                    "with replica assignments, the number of partitions and the replication factor must be -1");
   }
   const size_t count = topic.assignments.size();
+  NARU_TRY(check_partition_count(static_cast<int32_t>(count)));
   const size_t replication_factor = topic.assignments.front().replicas.size();
   std::vector<std::vector<BrokerId>> replicas(count);
   for (const ReplicaAssignment& assignment : topic.assignments) {
@@ -93,6 +94,12 @@ void CreateTopicsPlanner::begin_step() {
   planned_partitions_ = 0;
 }
 
+void CreateTopicsPlanner::step_committed() {
+  if (!validate_only_) return;
+  validated_names_.merge(planned_names_);
+  validated_partitions_ += planned_partitions_;
+}
+
 CreateTopicResult CreateTopicsPlanner::plan_item(const MetadataImage& image, const MetadataDraft& draft,
                                                  NewTopic& topic, MetadataChange& change) {
   auto result = plan_topic(image, draft, topic, change);
@@ -113,12 +120,13 @@ Result<CreateTopicResult> CreateTopicsPlanner::plan_topic(const MetadataImage& i
                                                           const NewTopic& topic, MetadataChange& change) const {
   if (const TopicMetadata* own = image.find_topic(topic.id)) return existing_topic(*own);
   NARU_TRY(check_name(image, topic));
-  NARU_TRY_ASSIGN(Replicas replicas, choose_replicas(image, topic));
   if (requested_partitions_ > kMaxPartitionsPerRequest) {
     return failure(ErrorCode::policy_violation, "the request is for {} partitions, and {} can be created at a time",
                    requested_partitions_, kMaxPartitionsPerRequest);
   }
-  NARU_TRY(check_partition_limits(image, planned_partitions_, 0, static_cast<int32_t>(replicas.size())));
+  NARU_TRY_ASSIGN(Replicas replicas, choose_replicas(image, topic));
+  NARU_TRY(check_partition_limits(image, validated_partitions_ + planned_partitions_, 0,
+                                  static_cast<int32_t>(replicas.size())));
   NARU_TRY_ASSIGN(ConfigOverrides configs, check_configs(config_, image, topic.configs));
 
   CreateTopicResult result{.name = topic.name};
@@ -148,10 +156,12 @@ Status CreateTopicsPlanner::check_name(const MetadataImage& image, const NewTopi
   if (alike != nullptr && alike->name == topic.name) {
     return error(ErrorCode::topic_already_exists, "topic {} exists", topic.name);
   }
-  const auto planned = planned_names_.find(topic.name);
-  if (alike == nullptr && planned == planned_names_.end()) return {};
-  return error(ErrorCode::invalid_topic_exception, "{} differs from topic {} only in '.' and '_'", topic.name,
-               alike != nullptr ? alike->name : *planned);
+  const std::string* other = alike != nullptr ? &alike->name : nullptr;
+  for (const auto* names : {&planned_names_, &validated_names_}) {
+    if (const auto found = names->find(topic.name); other == nullptr && found != names->end()) other = &*found;
+  }
+  if (other == nullptr) return {};
+  return error(ErrorCode::invalid_topic_exception, "{} differs from topic {} only in '.' and '_'", topic.name, *other);
 }
 
 Result<CreateTopicsPlanner::Replicas> CreateTopicsPlanner::choose_replicas(const MetadataImage& image,

@@ -66,6 +66,7 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
   };
 
   void begin_step() override;
+  void step_committed() override;
   CreateTopicResult plan_item(const MetadataImage& image, const MetadataDraft& draft, NewTopic& topic,
                               MetadataChange& change) override;
   CreateTopicResult failed_item(const NewTopic& topic, const Status& status) const override;
@@ -84,9 +85,13 @@ class CreateTopicsPlanner final : public ItemPlanner<NewTopic, CreateTopicResult
   const StoppingBrokers stopping_;
   const bool validate_only_;
   std::set<std::string> duplicate_names_;
-  int64_t requested_partitions_ = 0;            // of all topics that are not too large by themselves
-  std::set<std::string, Alike> planned_names_;  // of this step; when only validating, of the whole request
+  int64_t requested_partitions_ = 0;  // of all topics that are not too large by themselves
+  // Of this step; what earlier steps have made is in the image.
+  std::set<std::string, Alike> planned_names_;
   int64_t planned_partitions_ = 0;
+  // Of earlier steps that have only validated.
+  std::set<std::string, Alike> validated_names_;
+  int64_t validated_partitions_ = 0;
 };
 
 }  // namespace naru

@@ -63,24 +63,15 @@ Result<PartitionState> ElectLeadersPlanner::elect_uncleanly(const PartitionState
   return with_new_epochs(before, std::move(after));
 }
 
-std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const StoppingBrokers& stopping) {
-  const BrokerStandings brokers = BrokerStandings(image, stopping).settled_only();
-  std::vector<ElectLeadersItem> items;
-  for (const TopicMetadataPtr& topic : image.topics()) {
-    for (const PartitionStatePtr& state : topic->partitions) {
-      if (state->leader == state->replicas.front() || !preferred_can_lead(*state, brokers)) continue;
-      items.push_back({topic->name, state->index, topic->id});
-    }
+void add_imbalanced(const TopicMetadata& topic, const BrokerStandings& settled, std::vector<ElectLeadersItem>& items) {
+  for (const PartitionStatePtr& state : topic.partitions) {
+    if (state->leader == state->replicas.front() || !preferred_can_lead(*state, settled)) continue;
+    items.push_back({topic.name, state->index, topic.id});
   }
-  return items;
 }
 
-std::vector<ElectLeadersItem> all_partitions(const MetadataImage& image) {
-  std::vector<ElectLeadersItem> items;
-  for (const TopicMetadataPtr& topic : image.topics()) {
-    for (const PartitionStatePtr& state : topic->partitions) items.push_back({topic->name, state->index, topic->id});
-  }
-  return items;
+void add_partitions_of(const TopicMetadata& topic, std::vector<ElectLeadersItem>& items) {
+  for (const PartitionStatePtr& state : topic.partitions) items.push_back({topic.name, state->index, topic.id});
 }
 
 }  // namespace naru

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "async/task.h"
 #include "cluster_control/broker_standings.h"
 #include "cluster_control/partition_planner.h"
 #include "foundation/ids.h"
 #include "foundation/status.h"
 #include "foundation/uuid.h"
+#include "platform/scheduler.h"
 
 namespace naru {
 
@@ -51,10 +53,24 @@ class ElectLeadersPlanner final : public PartitionPlanner<ElectLeadersItem, Elec
   BrokerStandings brokers_;
 };
 
-// The partitions of which another replica than the first leads, though that one could: what automatic elections are
-// for.
-std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image, const StoppingBrokers& stopping);
-// Every partition there is.
-std::vector<ElectLeadersItem> all_partitions(const MetadataImage& image);
+// Adds the topic's partitions of which another replica than the first leads, though that one could: what automatic
+// elections are for. With the standings of the settled brokers alone.
+void add_imbalanced(const TopicMetadata& topic, const BrokerStandings& settled, std::vector<ElectLeadersItem>& items);
+// Adds all of the topic's partitions.
+void add_partitions_of(const TopicMetadata& topic, std::vector<ElectLeadersItem>& items);
+
+// Looks at every topic, for a turn of the loop at a time: there may be hundreds of thousands of partitions.
+template <class Look>
+Task<void> for_each_topic(Scheduler& scheduler, MetadataImagePtr image, Look look) {
+  constexpr size_t kPartitionsPerTurn = 5000;
+  size_t looked_at = 0;
+  for (const TopicMetadataPtr& topic : image->topics()) {
+    look(*topic);
+    looked_at += 1 + topic->partitions.size();
+    if (looked_at < kPartitionsPerTurn) continue;
+    looked_at = 0;
+    co_await to_loop(scheduler);
+  }
+}
 
 }  // namespace naru

@@ -11,6 +11,7 @@
 
 #include "cluster_control/confirm_folders.h"
 #include "cluster_control/controller_start.h"
+#include "cluster_control/elect_leaders.h"
 #include "cluster_control/metadata_image_builder.h"
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/offline_logs.h"
@@ -19,6 +20,18 @@
 #include "coordination_store/store_state.h"
 
 namespace naru {
+
+inline std::vector<ElectLeadersItem> all_partitions(const MetadataImage& image) {
+  std::vector<ElectLeadersItem> items;
+  for (const TopicMetadataPtr& topic : image.topics()) add_partitions_of(*topic, items);
+  return items;
+}
+inline std::vector<ElectLeadersItem> imbalanced_partitions(const MetadataImage& image) {
+  std::vector<ElectLeadersItem> items;
+  const BrokerStandings settled = BrokerStandings(image, {}).settled_only();
+  for (const TopicMetadataPtr& topic : image.topics()) add_imbalanced(*topic, settled, items);
+  return items;
+}
 
 class MetadataBench {
  public:

@@ -15,6 +15,9 @@
 
 namespace naru {
 
+// So many buckets are changed in one step: each is encoded, and taken apart again for the image.
+inline constexpr size_t kBucketsPerStep = 32;
+
 // What one item of a request (one topic, say) changes: all of it goes into the same transaction.
 struct MetadataChange {
   std::vector<Put> puts;

@@ -7,6 +7,7 @@
 
 #include "cluster_control/metadata_keys.h"
 #include "cluster_control/topic_name.h"
+#include "foundation/assert.h"
 #include "internal_records/broker_value.h"
 #include "internal_records/cluster_value.h"
 #include "internal_records/config_overrides_value.h"
@@ -352,32 +353,64 @@ Status MetadataImageBuilder::fill_partitions(std::map<Uuid, TopicMetadata>& topi
   return {};
 }
 
+namespace {
+
+// Takes `gone` out and puts `added` in; all are in this order. Only what changes is looked at: there may be a hundred
+// thousand others.
+template <class Order>
+void replace_sorted(std::vector<TopicMetadataPtr>& sorted, const std::vector<TopicMetadataPtr>& gone,
+                    const std::vector<TopicMetadataPtr>& added, Order order) {
+  std::vector<TopicMetadataPtr> result;
+  result.reserve(sorted.size() + added.size());
+  auto from = sorted.begin();
+  auto leaving = gone.begin();
+  auto coming = added.begin();
+  while (leaving != gone.end() || coming != added.end()) {
+    const bool one_leaves = coming == added.end() || (leaving != gone.end() && !order(*coming, *leaving));
+    const auto at = std::ranges::lower_bound(from, sorted.end(), one_leaves ? *leaving : *coming, order);
+    result.insert(result.end(), std::move_iterator(from), std::move_iterator(at));
+    from = at;
+    if (one_leaves) {
+      NARU_ASSERT(from != sorted.end() && from->get() == leaving->get(), "topic {} is not in its place",
+                  (*leaving)->name);
+      ++leaving;
+      ++from;
+    } else {
+      result.push_back(*coming++);
+    }
+  }
+  result.insert(result.end(), std::move_iterator(from), std::move_iterator(sorted.end()));
+  sorted = std::move(result);
+}
+
+}  // namespace
+
 Status MetadataImageBuilder::merge_topics(std::map<Uuid, TopicMetadata> topics) {
   std::set<std::string> replaced;
   for (const auto& [name, change] : topic_changes_) replaced.insert(name);
   for (const auto& [id, topic] : topics) replaced.insert(topic.name);
-  const auto is_replaced = [&replaced](const TopicMetadataPtr& topic) { return replaced.contains(topic->name); };
 
   int32_t partition_count = base_.partition_count_;
+  std::vector<TopicMetadataPtr> gone;
   for (const std::string& name : replaced) {
-    if (const TopicMetadata* old = base_.find_topic(std::string_view(name))) partition_count -= old->partition_count();
+    const TopicMetadata* old = base_.find_topic(std::string_view(name));
+    if (old == nullptr) continue;
+    partition_count -= old->partition_count();
+    gone.emplace_back(TopicMetadataPtr(), old);  // owned by the base
   }
   std::vector<TopicMetadataPtr> added;
   for (auto& [id, topic] : topics) {
     partition_count += topic.partition_count();
     added.push_back(std::make_shared<const TopicMetadata>(std::move(topic)));
   }
-  const auto merge_into = [&](std::vector<TopicMetadataPtr>& sorted, auto order) {
-    std::erase_if(sorted, is_replaced);
+  const auto replace_in = [&](std::vector<TopicMetadataPtr>& sorted, auto order) {
+    std::ranges::sort(gone, order);
     std::ranges::sort(added, order);
-    std::vector<TopicMetadataPtr> merged;
-    merged.reserve(sorted.size() + added.size());
-    std::ranges::merge(sorted, added, std::back_inserter(merged), order);
-    sorted = std::move(merged);
+    replace_sorted(sorted, gone, added, order);
   };
   if (!replaced.empty()) {
-    merge_into(next_->topics_, ordered_by_name);
-    merge_into(next_->topics_by_id_, ordered_by_id);
+    replace_in(next_->topics_, ordered_by_name);
+    replace_in(next_->topics_by_id_, ordered_by_id);
   }
 
   size_t state_count = 0;

@@ -35,7 +35,9 @@ void PartitionEdits::set(PartitionState state) {
 }
 
 int32_t PartitionEdits::merge_into(MetadataDraft& draft) const {
+  size_t merged = 0;
   for (const auto& [number, bucket] : buckets_) {
+    if (merged++ == kBucketsPerStep) return number;
     MetadataChange change;
     change.buckets.emplace(number, bucket);
     if (!draft.merge(std::move(change))) return number;

@@ -20,8 +20,8 @@ class PartitionEdits {
   void set(PartitionState state);
 
   bool empty() const { return buckets_.empty(); }
-  // Puts as many edited buckets into the draft as fit; returns the number of the first one that does not, or
-  // kAllFit. Edits in buckets before it are in the draft.
+  // Puts as many edited buckets into the draft as fit, kBucketsPerStep at most; returns the number of the first one
+  // that does not, or kAllFit. Edits in buckets before it are in the draft.
   static constexpr int32_t kAllFit = INT32_MAX;
   int32_t merge_into(MetadataDraft& draft) const;
 

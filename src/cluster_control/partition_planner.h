@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@
 #include "cluster_control/planner.h"
 
 namespace naru {
+
+// So many items are planned in one step, whether they change anything or not.
+inline constexpr size_t kPartitionItemsPerStep = 5000;
 
 template <class Item, class ItemResult>
 class PartitionPlanner : public Planner {
@@ -25,7 +29,7 @@ class PartitionPlanner : public Planner {
     begin_step(image);
     PartitionEdits edits(image);
     step_.clear();
-    for (const size_t item : waiting_) {
+    for (const size_t item : waiting_ | std::views::take(kPartitionItemsPerStep)) {
       const PartitionState* before = edits.find(items_[item].topic_id, items_[item].index);
       ItemResult result = plan_item(image, before, items_[item], edits);
       step_.push_back({item, before == nullptr ? -1 : before->bucket, std::move(result)});
@@ -38,12 +42,13 @@ class PartitionPlanner : public Planner {
   }
 
   void committed() override {
-    std::vector<bool> has_result(items_.size());
-    for (Planned& planned : step_) {
-      results_[planned.item] = std::move(planned.result);
-      has_result[planned.item] = true;
-    }
-    std::erase_if(waiting_, [&has_result](size_t item) { return has_result[item]; });
+    // Both are in the order of the items.
+    auto planned = step_.begin();
+    std::erase_if(waiting_, [&](size_t item) {
+      if (planned == step_.end() || planned->item != item) return false;
+      results_[item] = std::move((planned++)->result);
+      return true;
+    });
     step_.clear();
   }
 

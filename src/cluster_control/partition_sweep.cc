@@ -1,5 +1,6 @@
 #include "cluster_control/partition_sweep.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,11 @@ std::optional<Transaction> PartitionSweep::plan(const MetadataImage& image) {
   MetadataDraft draft(image);
   const size_t bucket_count = image.buckets().size();
   step_end_ = next_bucket_;
-  while (step_end_ < bucket_count && sweep_bucket(image, step_end_, draft)) ++step_end_;
+  changed_buckets_ = 0;
+  const size_t longest = std::min(bucket_count, next_bucket_ + kBucketsLookedAt);
+  while (step_end_ < longest && changed_buckets_ < kBucketsPerStep && sweep_bucket(image, step_end_, draft)) {
+    ++step_end_;
+  }
   step_is_last_ = false;
   if (step_end_ == bucket_count) {
     MetadataChange change;
@@ -33,6 +38,7 @@ bool PartitionSweep::sweep_bucket(const MetadataImage& image, size_t bucket, Met
     changes.push_back(i);
   }
   if (changes.empty()) return true;
+  ++changed_buckets_;
   MetadataChange rewritten;
   rewritten.buckets.emplace(static_cast<int32_t>(bucket), after);
   if (!draft.merge(std::move(rewritten))) return false;

@@ -14,6 +14,9 @@ namespace naru {
 
 class PartitionSweep : public Planner {
  public:
+  // In one step, whether their partitions change or not.
+  static constexpr size_t kBucketsLookedAt = 64;
+
   bool done() const override { return done_; }
   std::optional<Transaction> plan(const MetadataImage& image) override;
   void committed() override;
@@ -40,6 +43,7 @@ class PartitionSweep : public Planner {
 
   size_t next_bucket_ = 0;
   size_t step_end_ = 0;  // next_bucket_ after this step
+  size_t changed_buckets_ = 0;
   bool step_is_last_ = false;
   bool done_ = false;
   Status status_;

@@ -31,6 +31,9 @@ class Planner {
   virtual void abandon(const Status& status) = 0;
 };
 
+// So many items are planned in one step, whether they change anything or not: other work comes between two steps.
+inline constexpr size_t kItemsPerStep = 128;
+
 // A request with many items, each with its own result (a struct with a Status `status`), in the order of the items.
 template <class Item, class ItemResult>
 class ItemPlanner : public Planner {
@@ -41,7 +44,7 @@ class ItemPlanner : public Planner {
     MetadataDraft draft(image);
     step_.clear();
     begin_step();
-    while (results_.size() + step_.size() < items_.size()) {
+    while (results_.size() + step_.size() < items_.size() && step_.size() < kItemsPerStep && !step_is_full()) {
       Item& item = items_[results_.size() + step_.size()];
       MetadataChange change;
       ItemResult result = plan_item(image, draft, item, change);
@@ -61,6 +64,7 @@ class ItemPlanner : public Planner {
   void committed() override {
     for (ItemResult& result : step_) results_.push_back(std::move(result));
     step_.clear();
+    step_committed();
   }
 
   void abandon(const Status& status) override {
@@ -79,6 +83,9 @@ class ItemPlanner : public Planner {
 
   const std::vector<Item>& items() const { return items_; }
   virtual void begin_step() {}
+  virtual void step_committed() {}
+  // Items are large: what was planned is enough for one step.
+  virtual bool step_is_full() const { return false; }
   // Whether this is done even when the disk is full, because it gives room back.
   virtual bool may_use_reserve() const { return false; }
   // Fills `change` if the result is ok and something has to be changed. May note in `item` what a retry has to know.

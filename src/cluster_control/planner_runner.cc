@@ -34,7 +34,9 @@ std::optional<int32_t> PlannerRunner::office_epoch() const {
 }
 
 Task<void> PlannerRunner::run(Planner& planner) {
-  while (!planner.done()) {
+  for (bool is_first = true; !planner.done(); is_first = false) {
+    // A step that needs no transaction waits for nothing: everything else on the loop comes before the next one.
+    if (!is_first) co_await to_loop(parts_.scheduler);
     auto turn = co_await turnstile_.enter();
     if (!turn) {
       planner.abandon(turn.error());

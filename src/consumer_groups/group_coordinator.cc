@@ -290,10 +290,22 @@ void GroupCoordinator::delete_group(std::string group_id, Reply<ErrorCode> reply
   outcome.answer(std::move(reply), answer);
 }
 
-void GroupCoordinator::topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time,
-                                      CoordinatorOutcome& outcome) {
+bool GroupCoordinator::topics_deleted(TopicRemoval& removal, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   GroupStep step = begin_step(time, outcome);
-  remove_offsets_of_topics(topics, step);
+  return removal.next(step);
+}
+
+size_t GroupCoordinator::elements_of(std::string_view group_id, bool assigns) const {
+  constexpr size_t kBytesPerElement = 256;
+  size_t elements = store_.offsets_of(group_id).size() + store_.pending().of_group(group_id).size();
+  if (const auto classic = classic_.find(group_id); classic != classic_.end()) {
+    elements += classic->second.members().size() + classic->second.bytes() / kBytesPerElement;
+  }
+  return elements + consumer_.elements_of(group_id, assigns);
+}
+
+size_t GroupCoordinator::elements() const {
+  return timers_.size() + consumer_.timer_count() + store_.all().groups.size() + store_.offset_count();
 }
 
 OffsetHolder GroupCoordinator::holder_of(std::string_view group_id) const {
@@ -314,39 +326,45 @@ WallTimeMs GroupCoordinator::expiry_clock(const CoordinatorTime& time) const {
   return std::min(time.wall_ms, loaded_at_.wall_ms + since_loading.count());
 }
 
-void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time,
+bool GroupCoordinator::expire_offsets(GroupExpiry& expiry, const UnreadRecords& unread, const CoordinatorTime& time,
                                       CoordinatorOutcome& outcome) {
-  const WallTimeMs now = expiry_clock(time);
-  std::vector<OffsetKey> expired;
-  for (const auto& [group_id, offsets] : store_.all().offsets) {
-    auto partitions = expired_offsets(offsets, holder_of(group_id), unread, settings_.offsets_retention, now);
-    for (GroupPartition& partition : partitions) {
-      // A transaction is about to commit another one.
-      if (!store_.pending().contains(group_id, partition)) expired.push_back({group_id, std::move(partition)});
-    }
-  }
-  for (const OffsetKey& key : expired) {
-    store_.emit(offset_record(key.group_id, key.partition, nullptr), outcome);
-    outcome.may_be_cut();
-  }
-  remove_empty_groups(outcome);
+  if (expiry.stage != GroupExpiry::Stage::offsets) return remove_empty_groups(expiry, outcome);
+  GroupStep step = begin_step(time, outcome);
+  const auto holder = [this](std::string_view group_id) { return holder_of(group_id); };
+  if (!expiry.offsets.next(holder, unread, expiry_clock(time), step)) expiry.stage = GroupExpiry::Stage::classic_groups;
+  return true;
 }
 
-void GroupCoordinator::remove_empty_groups(CoordinatorOutcome& outcome) {
-  std::vector<std::string> empty;
-  for (const auto& [id, group] : classic_) {
-    if (group.is_bare() && !store_.has_offsets(id)) empty.push_back(id);
+void GroupCoordinator::expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome) {
+  GroupExpiry expiry;
+  while (expire_offsets(expiry, unread, time, outcome)) {
   }
+}
+
+bool GroupCoordinator::remove_empty_groups(GroupExpiry& expiry, CoordinatorOutcome& outcome) {
+  if (expiry.stage == GroupExpiry::Stage::consumer_groups) {
+    bool more = false;
+    for (const std::string& id : consumer_.empty_groups(expiry.after, kOffsetsPerStep, more)) {
+      if (store_.has_offsets(id)) continue;
+      consumer_.dissolve(id, outcome);
+      outcome.may_be_cut();
+    }
+    return more;
+  }
+  std::vector<std::string> empty;
+  auto group = classic_.lower_bound(expiry.after);
+  for (size_t looked_at = 0; group != classic_.end() && looked_at < kOffsetsPerStep; ++group, ++looked_at) {
+    if (group->second.is_bare() && !store_.has_offsets(group->first)) empty.push_back(group->first);
+  }
+  expiry.after = group != classic_.end() ? group->first : std::string();
+  if (group == classic_.end()) expiry.stage = GroupExpiry::Stage::consumer_groups;
   for (const std::string& id : empty) {
     store_.emit(group_record(id, nullptr), outcome);
     outcome.may_be_cut();
     classic_.erase(id);
   }
-  for (const std::string& id : consumer_.empty_groups()) {
-    if (store_.has_offsets(id)) continue;
-    consumer_.dissolve(id, outcome);
-    outcome.may_be_cut();
-  }
+  return true;
 }
 
 }  // namespace naru

@@ -16,12 +16,20 @@
 #include "consumer_groups/group_step.h"
 #include "consumer_groups/group_store.h"
 #include "consumer_groups/offsets/offset_expiry.h"
+#include "consumer_groups/offsets/offset_sweeps.h"
 #include "consumer_groups/offsets/transactional_producers.h"
 #include "consumer_groups/offsets/unread_records.h"
 #include "coordinator_runtime/coordinator_outcome.h"
 #include "coordinator_runtime/state_shard.h"
 
 namespace naru {
+
+// Looking for offsets and groups that nobody needs any more.
+struct GroupExpiry {
+  ExpirySweep offsets;
+  enum class Stage : uint8_t { offsets, classic_groups, consumer_groups } stage = Stage::offsets;
+  std::string after;  // the group with which the next step begins
+};
 
 // Every function answers its reply exactly once: through the outcome, at once or when what the member waits for has
 // happened (join and sync are parked), or with the reason of unload().
@@ -95,10 +103,20 @@ class GroupCoordinator final : public StateShard {
                     CoordinatorOutcome& outcome);
 
   // What the broker tells: which topics there are (consumer_heartbeat() works from the first call on), topics that are
-  // gone, and that it is time to look for offsets nobody needs any more.
+  // gone, and that it is time to look for offsets nobody needs any more. Each in steps; true: there is more to do, with
+  // the same object. Without one: in one step, when nobody asks anything yet.
+  bool metadata_changed(TopicsSweep& sweep, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
-  void topics_deleted(const std::vector<FormerTopic>& topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  bool topics_deleted(TopicRemoval& removal, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  bool expire_offsets(GroupExpiry& expiry, const UnreadRecords& unread, const CoordinatorTime& time,
+                      CoordinatorOutcome& outcome);
   void expire_offsets(const UnreadRecords& unread, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+
+  // How many elements a step looks at that is about the whole group: its members, what they say, its offsets. With
+  // `assigns`: and the partitions that its members may be given.
+  size_t elements_of(std::string_view group_id, bool assigns) const;
+  size_t pending_of(ProducerId producer) const { return store_.pending().count_of(producer); }
+  size_t elements() const override;
 
   // All that records have said so far: a shard that has applied the same records has the same.
   const DurableGroups& durable_state() const { return store_.all(); }
@@ -124,7 +142,7 @@ class GroupCoordinator final : public StateShard {
   ErrorCode admit_commit_of(const CommitOffsets& request, const CoordinatorTime& time, CoordinatorOutcome& outcome);
   OffsetHolder holder_of(std::string_view group_id) const;
   WallTimeMs expiry_clock(const CoordinatorTime& time) const;
-  void remove_empty_groups(CoordinatorOutcome& outcome);
+  bool remove_empty_groups(GroupExpiry& expiry, CoordinatorOutcome& outcome);
 
   GroupSettings settings_;
   MemoryBudget* const memory_;

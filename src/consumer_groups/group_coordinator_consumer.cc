@@ -28,8 +28,14 @@ void GroupCoordinator::describe_consumer_group(std::string group_id, Reply<Descr
   outcome.answer(std::move(reply), consumer_.describe(group_id));
 }
 
+bool GroupCoordinator::metadata_changed(TopicsSweep& sweep, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+  return consumer_.metadata_changed(sweep, kOffsetsPerStep, time, outcome);
+}
+
 void GroupCoordinator::metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  consumer_.metadata_changed(std::move(topics), time, outcome);
+  TopicsSweep sweep{.topics = std::move(topics)};
+  while (metadata_changed(sweep, time, outcome)) {
+  }
 }
 
 Status GroupCoordinator::upgrade(ClassicGroup& group, const ConsumerHeartbeat& request, const CoordinatorTime& time,

@@ -147,6 +147,10 @@ void GroupStore::count_memory() {
   memory_.set(offset_bytes_ + state_.pending.bytes());
 }
 
+size_t GroupStore::offset_count() const {
+  return (offset_bytes_ + state_.pending.bytes()) / kOffsetBytes;
+}
+
 uint64_t GroupStore::growth_by_group(std::string_view group_id) const {
   return state_.offsets.contains(group_id) ? 0 : kGroupBytes + group_id.size();
 }

@@ -51,6 +51,7 @@ class GroupStore {
   bool has_offsets(std::string_view group_id) const;  // committed, or pending
   bool knows_group(std::string_view group_id) const;
   const DurableGroups& all() const { return state_; }
+  size_t offset_count() const;  // about, with those that are pending
 
   // To be asked before offsets are committed: about what the first one of a group, and each of them, adds to what there
   // is. 0 for one that replaces as much.

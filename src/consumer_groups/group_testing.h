@@ -231,9 +231,12 @@ class TestCoordinator {
         .value();
   }
   void topics_deleted(const std::vector<FormerTopic>& topics) {
-    CoordinatorOutcome outcome;
-    coordinator->topics_deleted(topics, time, outcome);
-    finish(std::move(outcome));
+    TopicRemoval removal(topics);
+    for (bool more = true; more;) {
+      CoordinatorOutcome outcome;
+      more = coordinator->topics_deleted(removal, time, outcome);
+      finish(std::move(outcome));
+    }
   }
   void expire_offsets(const UnreadRecords& unread) {
     CoordinatorOutcome outcome;

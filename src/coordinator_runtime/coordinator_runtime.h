@@ -73,12 +73,18 @@ struct FirstAnswer {
   OneShot<Result<Answer>> event;
 };
 
+// How much a step has to do: CoordinatorShard::Step.
+struct StepSize {
+  size_t elements = 1;
+  UniqueFunction<size_t(const StateShard&)> of_state;
+};
+
 // Asks a shard whose states are of type State: `ask` gets (state, reply, time, outcome) and sees to it that the reply
 // is called. The error is the runtime's: not here, not loaded, not committed. `only_in`: see CoordinatorShard::Step.
 // `abandoned`: nobody waits for the answer any more; what was asked for happens all the same.
 template <class State, class Answer, class Ask>
 Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask, LeaderEpoch only_in = kNoLeaderEpoch,
-                               CancelToken abandoned = {}) {
+                               CancelToken abandoned = {}, StepSize size = {}) {
   if (!shard) co_return failure(ErrorCode::not_coordinator, "this broker does not lead the coordinator's partition");
   const auto answered = std::make_shared<FirstAnswer<Answer>>();
   const CancelCallback on_abandoned(abandoned, [answered] { answered->set(failure(Status(ErrorCode::cancelled))); });
@@ -90,6 +96,8 @@ Task<Result<Answer>> ask_shard(std::shared_ptr<CoordinatorShard> shard, Ask ask,
                         outcome);
                   },
               .refuse = [answered](const Status& reason) { answered->set(failure(reason)); },
+              .elements = size.elements,
+              .elements_of_state = std::move(size.of_state),
               .only_in = only_in});
   co_return co_await answered->event;
 }

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "async/in_strand.h"
+#include "async/one_shot.h"
 #include "coordinator_runtime/shard_loader.h"
 #include "foundation/assert.h"
 #include "foundation/canary.h"
 #include "foundation/log.h"
+#include "foundation/request_canary.h"
 #include "record_format/batch_builder.h"
 #include "record_format/batch_validator.h"
 #include "replication/append_group.h"
@@ -25,6 +27,8 @@ constexpr Duration kReloadDelay = 1s;
 constexpr Duration kStopPatience = 2s;
 // Between one attempt to read a log and the next, after several in vain.
 constexpr Duration kReloadDelayMax = 5s;
+// Larger writes are put together by a worker.
+constexpr size_t kWriteMaxBytesOnLoop = 256 << 10;
 
 using Records = std::vector<CoordinatorRecord>;
 
@@ -80,6 +84,10 @@ Status to_client(const Status& failed) {
   return Status(gone ? ErrorCode::not_coordinator : ErrorCode::coordinator_not_available, failed.message());
 }
 
+bool is_long(size_t elements) {
+  return elements > CoordinatorShard::kElementsOnLoop && !is_planted(RequestCanary::long_steps_on_loops);
+}
+
 void tell(std::vector<UniqueFunction<void(const Status&)>> replies, const Status& status) {
   for (auto& reply : replies) reply(status);
 }
@@ -127,8 +135,11 @@ void CoordinatorShard::install(std::unique_ptr<StateShard> state, const Status& 
   failed_loads_ = 0;
   state_ = std::move(state);
   stage_ = Stage::serving;
-  state_->loaded(time());
-  decide([this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { factory_.loaded(*state_, time, outcome); });
+  finish(state_->elements(), [this] {
+    state_->loaded(time());
+    decide(
+        [this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { factory_.loaded(*state_, time, outcome); });
+  });
 }
 
 void CoordinatorShard::could_not_load(const Status& why) {
@@ -173,9 +184,38 @@ void CoordinatorShard::run(Step step) {
       step.refuse(refused);
       return;
     }
-    self->decide(
-        [&](const CoordinatorTime& time, CoordinatorOutcome& outcome) { step.run(*self->state_, time, outcome); });
+    const size_t of_state = step.elements_of_state ? step.elements_of_state(*self->state_) : 0;
+    const auto decide = [](CoordinatorShard& shard, Step& taken) {
+      shard.decide(
+          [&](const CoordinatorTime& time, CoordinatorOutcome& outcome) { taken.run(*shard.state_, time, outcome); });
+    };
+    if (!is_long(step.elements + of_state)) return decide(*self, step);  // nearly always, and then nothing is allocated
+    self->on_worker([decide, &shard = *self, step = std::move(step)]() mutable { decide(shard, step); });
   });
+}
+
+void CoordinatorShard::finish(size_t elements, UniqueFunction<void()> rest) {
+  if (is_long(elements)) return on_worker(std::move(rest));
+  rest();
+}
+
+// The strand stays taken meanwhile: nothing happens to the shard before the rest has run.
+void CoordinatorShard::on_worker(UniqueFunction<void()> rest) {
+  struct Carry final : StrandEvent {
+    Self shard;
+    UniqueFunction<void()> rest;
+  };
+  auto* carry = new Carry;
+  carry->shard = shared_from_this();
+  carry->rest = std::move(rest);
+  carry->run = [](StrandEvent* event) {
+    const std::unique_ptr<Carry> carried(static_cast<Carry*>(event));
+    Scheduler& scheduler = carried->shard->services_.scheduler;
+    scheduler.run_blocking([shard = std::move(carried->shard), rest = std::move(carried->rest)]() mutable {
+      shard->strand_.go_on(std::move(rest));
+    });
+  };
+  strand_.hand_over(carry);
 }
 
 Status CoordinatorShard::why_not_serving() const {
@@ -224,7 +264,10 @@ void CoordinatorShard::answer(Replies replies, bool proves_leadership) {
   if (!proves && partition_->has_contact()) return tell(std::move(replies), Status());
   auto answer = [self = shared_from_this(), replies = std::move(replies)](const Status& leads) mutable {
     self->strand_.run([self, replies = std::move(replies), leads]() mutable {
-      tell(std::move(replies), leads.ok() ? leads : to_client(leads));
+      const size_t count = replies.size();
+      self->finish(count, [replies = std::move(replies), leads]() mutable {
+        tell(std::move(replies), leads.ok() ? leads : to_client(leads));
+      });
     });
   };
   if (proves) {
@@ -298,9 +341,12 @@ Status CoordinatorShard::append(const Part& batch, const std::shared_ptr<AppendG
 
 Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Part> parts) {
   const MonotonicTime begun = services_.clock.now();
+  size_t bytes = 0;
+  for (const Part& part : parts) bytes += size_of(part.records);
   const std::vector<Part> batches = batches_of(std::move(parts), services_.batch_max_bytes);
   const auto group = std::make_shared<AppendGroup>(batches.size());
   on_its_way_ = group;  // still in the strand
+  if (bytes > kWriteMaxBytesOnLoop) co_await to_worker(services_.scheduler);
   for (size_t i = 0; i < batches.size(); ++i) {
     if (Status built = append(batches[i], group, i); !built.ok()) group->finish(i, {.status = std::move(built)});
   }
@@ -311,10 +357,14 @@ Task<void> CoordinatorShard::write([[maybe_unused]] Self self, std::vector<Part>
     services_.metrics.write_records.record(batches[i].marker ? 1 : batches[i].records.size());
   }
   if (status.ok()) services_.metrics.write_seconds.record(services_.clock.now() - begun);
-  co_await in_strand(strand_, [this, &status] {
-    written(status);
-    return Unit{};
+  OneShot<> told;  // the task is waited for before what the answers use is gone
+  strand_.run([this, &status, &told] {
+    finish(writing_->size() + gathered_.replies.size(), [this, &status, &told] {
+      written(status);
+      told.set();
+    });
   });
+  co_await told;
 }
 
 void CoordinatorShard::written(const Status& status) {
@@ -371,11 +421,14 @@ void CoordinatorShard::arm_timer() {
     self->strand_.run([self] {
       self->timer_.reset();
       if (self->stage_ != Stage::serving) return;
-      self->decide(
-          [&](const CoordinatorTime& time, CoordinatorOutcome& outcome) { self->state_->on_timer(time, outcome); });
+      self->finish(self->state_->elements(), [&shard = *self] { shard.on_timer(); });
     });
   });
   timer_ = Timer{.deadline = *deadline, .id = id};
+}
+
+void CoordinatorShard::on_timer() {
+  decide([this](const CoordinatorTime& time, CoordinatorOutcome& outcome) { state_->on_timer(time, outcome); });
 }
 
 void CoordinatorShard::disarm_timer() {

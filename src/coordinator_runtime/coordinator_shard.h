@@ -17,6 +17,10 @@
 // then answers without records leave only if the partition cannot have another leader. That takes time to notice; an
 // answer on which transactions are built waits until the followers have said that they follow still.
 //
+// What takes long is done by a worker, which takes the strand over for it: a step that works through many elements, a
+// timer of a large state, answers to many. Other requests to the shard wait; the loop, and everybody else on it, does
+// not.
+//
 // A batch that is not committed (a full disk, say) means that memory is ahead of the log. Then all that was parked or
 // not yet answered gets coordinator_not_available, the state is thrown away, and after a while read again.
 #pragma once
@@ -69,9 +73,15 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
     UniqueFunction<void(const Status&)> refuse;
     // What the broker has to say, and says once: it is heard however much waits to be written.
     bool is_news = false;
+    // How many elements it works through, about: of the request, and of the state that it is about.
+    size_t elements = 1;
+    UniqueFunction<size_t(const StateShard&)> elements_of_state;  // none: 0
     // Not -1: refused with not_leader_or_follower unless the shard serves in this leader epoch of its partition.
     LeaderEpoch only_in = kNoLeaderEpoch;
   };
+
+  // Steps with more elements than that, and as many answers at once, are a worker's.
+  static constexpr size_t kElementsOnLoop = 1000;
 
   // Serves for as long as this broker leads the partition in this epoch.
   CoordinatorShard(std::shared_ptr<Partition> partition, LeaderEpoch leader_epoch, StateShardFactory& factory,
@@ -110,6 +120,9 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
 
   CoordinatorTime time() const;
   Status why_not_serving() const;
+  // The last thing of an event: the rest of it, here or, if it is about so many elements, on a worker.
+  void finish(size_t elements, UniqueFunction<void()> rest);
+  void on_worker(UniqueFunction<void()> rest);
   template <class Decide>
   void decide(Decide&& decide);
   void take(CoordinatorOutcome outcome);
@@ -120,6 +133,7 @@ class CoordinatorShard final : public std::enable_shared_from_this<CoordinatorSh
   static std::vector<Part> batches_of(std::vector<Part> parts, size_t max_bytes);
   Status append(const Part& batch, const std::shared_ptr<AppendGroup>& group, size_t slot);
   void written(const Status& status);
+  void on_timer();
   void abandon_state(const Status& reason);
   Task<void> load(Self self);
   void install(std::unique_ptr<StateShard> state, const Status& loaded);

@@ -80,6 +80,8 @@ class Words final : public StateShard {
   }
   void wait(const std::string& word, Reply<std::string> reply) { waiting_.emplace(word, std::move(reply)); }
   void set_alarm(MonotonicTime at) { alarm_ = at; }
+  size_t elements() const override { return elements_; }
+  void set_elements(size_t elements) { elements_ = elements; }
 
  private:
   static std::string_view as_text(BytesView bytes) {
@@ -95,6 +97,7 @@ class Words final : public StateShard {
   std::map<ProducerId, std::map<std::string, std::string>> whispered_;
   std::map<std::string, Reply<std::string>> waiting_;
   std::optional<MonotonicTime> alarm_;
+  size_t elements_ = 0;
 };
 
 class CoordinatorShardTest : public testing::Test, public StateShardFactory {
@@ -139,7 +142,7 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
   };
   // What becomes of a step: its answer, or the code with which it was refused.
   template <class Run>
-  std::shared_ptr<Answer> step(Run run) {
+  std::shared_ptr<Answer> step(Run run, size_t elements = 1) {
     const auto answer = std::make_shared<Answer>();
     const auto shown = [answer](Result<std::string> value) {
       EXPECT_FALSE(answer->value.has_value()) << "answered twice";
@@ -149,9 +152,11 @@ class CoordinatorShardTest : public testing::Test, public StateShardFactory {
                     [run, shown](StateShard& state, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
                       run(static_cast<Words&>(state), Reply<std::string>(shown), time, outcome);
                     },
-                .refuse = [shown](const Status& why) { shown(failure(why)); }});
+                .refuse = [shown](const Status& why) { shown(failure(why)); },
+                .elements = elements});
     return answer;
   }
+  uint64_t jobs_of_workers() { return world.queue().blocking_jobs_run(); }
   std::shared_ptr<Answer> say(std::string word, std::string value) {
     return step([=](Words& words, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
       words.say(word, value, std::move(reply), outcome);
@@ -477,10 +482,90 @@ TEST_F(CoordinatorShardTest, WhenTooMuchWaitsForTheDiskRequestsAreRefusedAndNews
               .is_news = true});
   EXPECT_TRUE(was_heard);
   sync();
+  world.run_until_idle();  // a worker puts so much together
   EXPECT_EQ(look("first")->text(), "(nothing)") << "it may be asked again, and waits for what came before";
   sync();
   EXPECT_EQ(large->text().size(), size_t{17} << 20);
   EXPECT_EQ(look("first")->text(), "1");
+}
+
+// --- Long steps ------------------------------------------------------------------------------------------------------
+
+TEST_F(CoordinatorShardTest, AStepThroughManyElementsIsAWorkersAndKeepsItsPlace) {
+  open_and_load();
+  const uint64_t jobs = jobs_of_workers();
+  std::vector<std::string> order;
+  const auto note = [&](const char* name, size_t elements) {
+    return step(
+        [&order, name](Words&, Reply<std::string> reply, const CoordinatorTime&, CoordinatorOutcome& outcome) {
+          order.emplace_back(name);
+          outcome.answer<std::string>(std::move(reply), name);
+        },
+        elements);
+  };
+  note("short", CoordinatorShard::kElementsOnLoop);
+  EXPECT_EQ(order.size(), 1U);
+  const auto first_long = note("long", CoordinatorShard::kElementsOnLoop + 1);
+  note("behind it", 1);
+  note("long again", CoordinatorShard::kElementsOnLoop + 1);
+  EXPECT_EQ(order.size(), 1U) << "on the thread that asks";
+  world.run_until_idle();
+  EXPECT_EQ(order, (std::vector<std::string>{"short", "long", "behind it", "long again"}));
+  EXPECT_EQ(first_long->text(), "long");
+  EXPECT_EQ(jobs_of_workers() - jobs, 2U);
+}
+
+TEST_F(CoordinatorShardTest, WhetherAStepIsLongIsAskedOfTheStateThatItFinds) {
+  open_and_load();
+  bool ran = false;
+  const auto run = [&] {
+    shard->run({.run = [&ran](StateShard&, const CoordinatorTime&, CoordinatorOutcome&) { ran = true; },
+                .refuse = [](const Status&) {},
+                .elements_of_state = [](const StateShard& state) { return state.elements(); }});
+    return std::exchange(ran, false);
+  };
+  EXPECT_TRUE(run());
+  step([](Words& words, Reply<std::string>, const CoordinatorTime&, CoordinatorOutcome&) { words.set_elements(5000); });
+  EXPECT_FALSE(run());
+  world.run_until_idle();
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(CoordinatorShardTest, TimersOfALargeStateAreAWorkers) {
+  open_and_load();
+  const uint64_t jobs = jobs_of_workers();
+  step([&](Words& words, Reply<std::string>, const CoordinatorTime& time, CoordinatorOutcome&) {
+    words.set_alarm(time.now + 1s);
+    words.set_elements(5000);
+  });
+  world.run_for(2s);
+  EXPECT_EQ(jobs_of_workers() - jobs, 1U);
+  sync();
+  EXPECT_EQ(look("alarm")->text(), "rang");
+}
+
+TEST_F(CoordinatorShardTest, ManyAnswersAtOnceAreAWorkers) {
+  open_and_load();
+  say("a", "1");
+  std::vector<std::shared_ptr<Answer>> looks;
+  for (size_t i = 0; i <= CoordinatorShard::kElementsOnLoop; ++i) looks.push_back(look("a"));
+  const uint64_t jobs = jobs_of_workers();
+  durability.sync();
+  EXPECT_EQ(looks.back()->text(), "(nothing)");
+  world.run_until_idle();
+  EXPECT_EQ(looks.front()->text(), "1");
+  EXPECT_EQ(looks.back()->text(), "1");
+  EXPECT_EQ(jobs_of_workers() - jobs, 1U);
+}
+
+TEST_F(CoordinatorShardTest, AShardIsStoppedWhenItsLongStepHasEnded) {
+  open_and_load();
+  const auto answer = step([](Words& words, Reply<std::string> reply, const CoordinatorTime&,
+                              CoordinatorOutcome& outcome) { words.say("a", "1", std::move(reply), outcome); },
+                           CoordinatorShard::kElementsOnLoop + 1);
+  EXPECT_EQ(answer->text(), "(nothing)");
+  stop();
+  EXPECT_NE(answer->text(), "(nothing)");
 }
 
 TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {

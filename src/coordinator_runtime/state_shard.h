@@ -5,6 +5,7 @@
 // requests, timers) begins anew when a shard is loaded.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "coordinator_runtime/coordinator_outcome.h"
@@ -33,6 +34,8 @@ class StateShard {
   virtual void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) = 0;
   // Nothing is due before it.
   virtual std::optional<MonotonicTime> next_deadline() const = 0;
+  // About how much there is: as many elements a timer may look at. With few, steps may run on a loop.
+  virtual size_t elements() const { return 0; }
   // The shard is not served here any more: whoever is parked gets `reason`. Nothing comes afterwards.
   virtual void unload(const Status& reason) = 0;
 };

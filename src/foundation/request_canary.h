@@ -23,6 +23,8 @@ enum class RequestCanary : uint8_t {
   unlimited_state,           // so do the members of groups, their offsets and the transactional ids
   groups_in_one_step,        // ListGroups asks a coordinator for all of its groups at once
   unpaid_offsets,            // committed offsets are not counted at all
+  long_steps_on_loops,       // a coordinator does a step on the thread that asks, however many elements it is about
+  offsets_in_one_step,       // what groups have committed for a deleted topic is forgotten in one step
 };
 
 namespace request_canary_detail {

@@ -25,6 +25,8 @@ inline constexpr std::array kRequestCanaries = {
     RequestCanaryName{RequestCanary::unlimited_state, "unlimited_state"},
     RequestCanaryName{RequestCanary::groups_in_one_step, "groups_in_one_step"},
     RequestCanaryName{RequestCanary::unpaid_offsets, "unpaid_offsets"},
+    RequestCanaryName{RequestCanary::long_steps_on_loops, "long_steps_on_loops"},
+    RequestCanaryName{RequestCanary::offsets_in_one_step, "offsets_in_one_step"},
 };
 
 // Until the process ends.

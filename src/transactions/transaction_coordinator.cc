@@ -73,6 +73,11 @@ const StoredTransaction* TransactionCoordinator::find(std::string_view transacti
   return found == stored_.end() ? nullptr : &found->second;
 }
 
+size_t TransactionCoordinator::partitions_of(std::string_view transactional_id) const {
+  const StoredTransaction* stored = find(transactional_id);
+  return stored == nullptr ? 0 : stored->partitions.size();
+}
+
 void TransactionCoordinator::change(const std::string& transactional_id, StoredTransaction to,
                                     const CoordinatorTime& time, CoordinatorOutcome& outcome) {
   to.last_update_ms = std::clamp<WallTimeMs>(time.wall_ms, 0, kLatestStoredTime);

@@ -76,6 +76,10 @@ class TransactionCoordinator final : public StateShard {
   void list(ListTransactions request, Reply<std::vector<ListedTransaction>> reply, const CoordinatorTime& time,
             CoordinatorOutcome& outcome);
 
+  // How many the transaction has.
+  size_t partitions_of(std::string_view transactional_id) const;
+  size_t elements() const override { return stored_.size() + timers_.size(); }
+
   // All that records have said so far: a shard that has applied the same records has the same.
   const DurableTransactions& durable_state() const { return stored_; }
 

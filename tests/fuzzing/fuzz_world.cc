@@ -345,6 +345,8 @@ Task<void> FuzzWorld::restart(SimulatedBroker& broker, bool cleanly) {
   }
   ignore(co_await sleep_until(seams().scheduler, seams().clock.now() + 10ms));
   co_await broker.start();
+  // The simulation keeps what is left of a dead broker. Of many, that would be more than what the living one may take.
+  co_await broker.wait_for_remains();
 }
 
 Task<void> FuzzWorld::stop(SimulatedBroker& broker) {

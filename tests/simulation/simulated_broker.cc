@@ -75,7 +75,10 @@ Task<void> SimulatedBroker::come_to_rest(Broker& broker) {
 }
 
 Task<void> SimulatedBroker::wait_for_remains() {
-  co_await burials_.join();
+  // A task group is joined once, and brokers may die again.
+  while (burials_.running() > 0) {
+    ignore(co_await sleep_until(harness_.scheduler, harness_.clock.now() + 1ms));
+  }
   co_await to_loop(harness_.scheduler);  // not from inside an event of what is destroyed here
   remains_.clear();
 }

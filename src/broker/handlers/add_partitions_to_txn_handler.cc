@@ -87,12 +87,14 @@ Task<Response> handle_add_partitions_to_txn(const BrokerServices& services, cons
   const RequestsBehind wait(context);
   context.times.mark(RequestStage::handled, services.clock.now());
   co_await turns.to_worker_if_large();
+  const size_t elements = add.partitions.size();
   const auto answer = co_await services.transactions.ask<AddPartitionsAnswer>(
       request.transactional_id,
       [add = std::move(add)](TransactionCoordinator& transactions, Reply<AddPartitionsAnswer> reply,
                              const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
         transactions.add_partitions(std::move(add), std::move(reply), time, outcome);
-      });
+      },
+      elements);
   if (answer && answer->is_late) co_return close_late(context, request.transactional_id);
   size_t next = 0;
   for (auto& topic : response.results_by_topic) {

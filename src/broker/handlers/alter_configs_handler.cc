@@ -94,6 +94,7 @@ Task<Response> alter(const BrokerServices& services, const RequestContext& conte
   std::vector<AlterConfigsItem> items;
   std::vector<std::string> without_effect;
   for (const auto& wanted : request.resources) {
+    co_await turns.to_worker_for(wanted.configs.size());
     co_await turns.step();
     if (wanted.resource_type == kBrokerLoggerResource && !replace_all) {
       const Status status = alter_loggers_of(services, context, wanted, request.validate_only);

@@ -68,6 +68,14 @@ uint64_t memory_of(const DescribedConsumerGroup& group) {
   return bytes;
 }
 
+size_t elements_of(const DescribedConsumerGroup& group) {
+  size_t elements = 0;
+  for (const DescribedConsumerMember& member : group.members) {
+    elements += 1 + member.subscribed_topics.size() + member.assignment.size() + member.target.size();
+  }
+  return elements;
+}
+
 void fill_group(DescribedConsumerGroup described, bool include_progress, ConsumerGroupAnswer& group) {
   if (include_progress) group.naru_state_since_ms = described.state_since;
   group.group_state = std::move(described.state);
@@ -102,11 +110,14 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
     if (group.error_code == ErrorCode::none && turns.nobody_waits()) group.error_code = ErrorCode::request_timed_out;
     if (group.error_code == ErrorCode::none) {
       auto described = co_await services.groups.ask<DescribedConsumerGroup>(
-          group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedConsumerGroup> reply,
-                                          const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+          group_id,
+          [id = group.group_id](GroupCoordinator& groups, Reply<DescribedConsumerGroup> reply,
+                                const CoordinatorTime& time, CoordinatorOutcome& outcome) {
             groups.describe_consumer_group(id, std::move(reply), time, outcome);
-          });
+          },
+          {.whole_group = true});
       group.error_code = described ? described->error : described.error().code();
+      if (described) turns.add(elements_of(*described));
       if (group.error_code == ErrorCode::none && !sees_topics_of(services, context, *described)) {
         group.error_code = ErrorCode::topic_authorization_failed;
       }

@@ -5,6 +5,7 @@
 #include "broker/group_coordinators.h"
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/group_words.h"
+#include "cluster_control/metadata_publisher.h"
 #include "kafka_protocol/messages/consumer_group_heartbeat_request.h"
 #include "kafka_protocol/messages/consumer_group_heartbeat_response.h"
 #include "platform/random.h"
@@ -47,6 +48,19 @@ ConsumerHeartbeat to_consumer_heartbeat(const BrokerServices& services, const Re
   return heartbeat;
 }
 
+size_t elements_of(const HeartbeatRequest& request) {
+  size_t elements = request.subscribed_topic_names ? request.subscribed_topic_names->size() : 0;
+  if (!request.topic_partitions) return elements;
+  for (const auto& topic : *request.topic_partitions) elements += 1 + topic.partitions.size();
+  return elements;
+}
+
+// Members that stay and have nothing to say send most heartbeats.
+bool says_something(const HeartbeatRequest& request) {
+  return request.member_epoch <= 0 || request.subscribed_topic_names || request.subscribed_topic_regex ||
+         request.server_assignor;
+}
+
 ErrorCode heartbeat_access(const BrokerServices& services, const RequestContext& context,
                            const HeartbeatRequest& request) {
   const ErrorCode group = group_access(services, context, Operation::read, request.group_id);
@@ -82,16 +96,25 @@ Task<Response> handle_consumer_group_heartbeat(const BrokerServices& services, c
                                                kafka::WireReader& reader) {
   HeartbeatRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  co_await off_the_loop_if_large(services, context);
+  const size_t elements = elements_of(request);
+  co_await off_the_loop_if_large(services, context, elements);
 
   ConsumerHeartbeatAnswer refused{.error = heartbeat_access(services, context, request)};
   if (refused.error == ErrorCode::none) {
+    // It may be the first one of a group, and get all partitions that there are.
+    const size_t assignable =
+        says_something(request) ? static_cast<size_t>(services.metadata.current()->partition_count()) : 0;
     auto answer = co_await services.groups.ask<ConsumerHeartbeatAnswer>(
-        request.group_id, [heartbeat = to_consumer_heartbeat(services, context, request)](
-                              GroupCoordinator& groups, Reply<ConsumerHeartbeatAnswer> reply,
-                              const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
+        request.group_id,
+        [heartbeat = to_consumer_heartbeat(services, context, request)](
+            GroupCoordinator& groups, Reply<ConsumerHeartbeatAnswer> reply, const CoordinatorTime& time,
+            CoordinatorOutcome& outcome) mutable {
           groups.consumer_heartbeat(std::move(heartbeat), std::move(reply), time, outcome);
-        });
+        },
+        {.elements = elements + assignable, .whole_group = true});
+    if (answer && answer->assignment) {
+      co_await off_the_loop_if_large(services, context, answer->assignment->size());
+    }
     if (answer) co_return encode_reply(context, to_heartbeat_response(std::move(*answer)));
     refused.error = answer.error().code();
   }

@@ -37,6 +37,7 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
   Turns turns(services, context);
   std::vector<MorePartitions> allowed;
   for (const auto& wanted : request.topics) {
+    co_await turns.to_worker_for(wanted.assignments ? wanted.assignments->size() : 0);
     co_await turns.step();
     if (services.authorizer.authorize(context, Operation::alter, ResourceType::topic, wanted.name)) {
       allowed.push_back(to_item(wanted));

@@ -91,6 +91,7 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
   CreateTopicsRequest allowed{.validate_only = request.validate_only};
   std::vector<CreateTopicResult> late;  // what is told of them if the deadline passes first
   for (const auto& wanted : request.topics) {
+    co_await turns.to_worker_for(wanted.assignments.size() + wanted.configs.size());
     co_await turns.step();
     NewTopic topic = to_new_topic(wanted);
     auto status = refuse_default_in_old_version(context, topic);
@@ -107,11 +108,18 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
 
   co_await turns.to_worker_if_large();
   kafka::CreateTopicsResponse response;
-  for (const auto& result : refused) response.topics.push_back(to_result(services, context, result));
+  for (const auto& result : refused) {
+    co_await turns.step();
+    response.topics.push_back(to_result(services, context, result));
+  }
   auto results = co_await services.late_work.result_until(deadline_of(context, request.timeout_ms), context.memory,
                                                           create(services, std::move(allowed), context.given_up));
+  if (!results) results = std::move(late);
+  for (const auto& result : *results) {
+    co_await turns.step();  // the configuration of a topic is long
+    response.topics.push_back(to_result(services, context, result));
+  }
   co_await turns.to_worker_if_large();
-  for (const auto& result : results ? *results : late) response.topics.push_back(to_result(services, context, result));
   co_return encode_reply(context, response);
 }
 

@@ -26,10 +26,12 @@ Task<Response> handle_delete_groups(const BrokerServices& services, const Reques
     if (code == ErrorCode::none && turns.nobody_waits()) code = ErrorCode::request_timed_out;
     if (code == ErrorCode::none) {
       const auto deleted = co_await services.groups.ask<ErrorCode>(
-          group_id, [id = std::string(group_id)](GroupCoordinator& groups, Reply<ErrorCode> reply,
-                                                 const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+          group_id,
+          [id = std::string(group_id)](GroupCoordinator& groups, Reply<ErrorCode> reply, const CoordinatorTime& time,
+                                       CoordinatorOutcome& outcome) {
             groups.delete_group(id, std::move(reply), time, outcome);
-          });
+          },
+          {.whole_group = true});
       code = deleted ? *deleted : deleted.error().code();
     }
     response.results.push_back({.group_id = std::string(group_id), .error_code = code});

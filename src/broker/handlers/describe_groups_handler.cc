@@ -74,11 +74,14 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
     if (group.error_code == ErrorCode::none && turns.nobody_waits()) group.error_code = ErrorCode::request_timed_out;
     if (group.error_code != ErrorCode::none) continue;
     auto described = co_await services.groups.ask<DescribedGroup>(
-        group_id, [id = group.group_id](GroupCoordinator& groups, Reply<DescribedGroup> reply,
-                                        const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+        group_id,
+        [id = group.group_id](GroupCoordinator& groups, Reply<DescribedGroup> reply, const CoordinatorTime& time,
+                              CoordinatorOutcome& outcome) {
           groups.describe_group(id, std::move(reply), time, outcome);
-        });
+        },
+        {.whole_group = true});
     if (described) {
+      turns.add(described->members.size());
       if (!context.memory.take_for_answer(memory_of(*described))) co_return no_memory_for_answer();
       if (request.naru_include_progress) fill_progress(*described, group);
       fill(context, std::move(*described), group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
 #include "consumer_groups/group_messages.h"
+#include "coordinator_runtime/coordinator_shard.h"
+#include "foundation/request_canary.h"
 
 namespace naru {
 
@@ -21,9 +24,9 @@ inline Bytes to_owned(BytesView bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-// What a large request says becomes one step of the group's coordinator: not on a loop. Requests that large are not
-// pipelined, so their order is not kept.
-inline auto off_the_loop_if_large(const BrokerServices& services, const RequestContext& context) {
+// What a large request says, or its answer, is taken apart in one piece: not on a loop. `elements`: of its lists.
+// Requests that large are not pipelined, so their order is not kept.
+inline auto off_the_loop_if_large(const BrokerServices& services, const RequestContext& context, size_t elements = 0) {
   struct Awaiter {
     Scheduler& scheduler;
     bool is_large;
@@ -34,7 +37,8 @@ inline auto off_the_loop_if_large(const BrokerServices& services, const RequestC
     void await_resume() const {}
   };
   constexpr size_t kLarge = 256 * 1024;
-  return Awaiter{services.scheduler, context.frame.size() >= kLarge};
+  const bool is_large = context.frame.size() >= kLarge || elements > CoordinatorShard::kElementsOnLoop;
+  return Awaiter{services.scheduler, is_large && !is_planted(RequestCanary::long_steps_on_loops)};
 }
 
 // group_authorization_failed, or none.

@@ -41,6 +41,14 @@ JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
   return join;
 }
 
+// The leader is told what all members have said.
+size_t elements_of(const JoinAnswer& answer) {
+  constexpr size_t kBytesPerElement = 256;
+  size_t elements = answer.members.size();
+  for (const JoinedMember& member : answer.members) elements += member.metadata.size() / kBytesPerElement;
+  return elements;
+}
+
 kafka::JoinGroupResponse to_response(const RequestContext& context, JoinAnswer answer) {
   kafka::JoinGroupResponse response;
   response.error_code = answer.error;
@@ -65,7 +73,7 @@ Task<Response> handle_join_group(const BrokerServices& services, const RequestCo
                                  kafka::WireReader& reader) {
   kafka::JoinGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  co_await off_the_loop_if_large(services, context);
+  co_await off_the_loop_if_large(services, context, request.protocols.size());
 
   JoinAnswer refused{.error = group_access(services, context, Operation::read, request.group_id),
                      .member_id = std::string(request.member_id)};
@@ -76,8 +84,9 @@ Task<Response> handle_join_group(const BrokerServices& services, const RequestCo
                                                      const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
           groups.join(std::move(join), std::move(reply), time, outcome);
         },
-        context.connection->gone());
+        {.elements = request.protocols.size(), .whole_group = true, .assigns = true}, context.connection->gone());
     context.times.skip_wait(services.clock.now());  // for the other members
+    if (answer) co_await off_the_loop_if_large(services, context, elements_of(*answer));
     if (answer) co_return encode_reply(context, to_response(context, std::move(*answer)));
     refused.error = answer.error().code();
   }

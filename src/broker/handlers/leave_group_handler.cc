@@ -46,18 +46,20 @@ Task<Response> handle_leave_group(const BrokerServices& services, const RequestC
                                   kafka::WireReader& reader) {
   kafka::LeaveGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  co_await off_the_loop_if_large(services, context);
+  co_await off_the_loop_if_large(services, context, request.members.size());
 
   kafka::LeaveGroupResponse response;
   response.error_code = group_access(services, context, Operation::read, request.group_id);
   if (response.error_code == ErrorCode::none) {
     const LeaveGroup leave = to_leave(context, request);
     const auto answer = co_await services.groups.ask<LeaveAnswer>(
-        request.group_id, [leave](GroupCoordinator& groups, Reply<LeaveAnswer> reply, const CoordinatorTime& time,
-                                  CoordinatorOutcome& outcome) mutable {
+        request.group_id,
+        [leave](GroupCoordinator& groups, Reply<LeaveAnswer> reply, const CoordinatorTime& time,
+                CoordinatorOutcome& outcome) mutable {
           groups.leave(std::move(leave), std::move(reply), time, outcome);
-        });
-    co_await off_the_loop_if_large(services, context);
+        },
+        {.elements = leave.members.size(), .whole_group = true});
+    co_await off_the_loop_if_large(services, context, leave.members.size());
     fill(context, leave, answer ? *answer : LeaveAnswer{.error = answer.error().code(), .members = {}}, response);
   }
   co_return encode_reply(context, response);

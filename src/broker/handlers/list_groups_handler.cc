@@ -29,7 +29,8 @@ Task<Result<std::vector<ListedGroup>>> ask_for(const ListGroups& page, std::shar
   return ask_shard<GroupCoordinator, std::vector<ListedGroup>>(
       std::move(shard),
       [page](GroupCoordinator& groups, Reply<std::vector<ListedGroup>> reply, const CoordinatorTime& time,
-             CoordinatorOutcome& outcome) { groups.list_groups(page, std::move(reply), time, outcome); });
+             CoordinatorOutcome& outcome) { groups.list_groups(page, std::move(reply), time, outcome); },
+      kNoLeaderEpoch, {}, {.elements = std::min(page.max, CoordinatorShard::kElementsOnLoop), .of_state = {}});
 }
 
 // With what the response's element takes before and after it is encoded.

@@ -64,9 +64,11 @@ Task<Response> handle_list_transactions(const BrokerServices& services, const Re
   if (!request.state_filters.empty() && filter.states.empty()) co_return encode_reply(context, response);
   for (const auto& shard : services.transactions.shards()) {
     const auto listed = co_await ask_shard<TransactionCoordinator, std::vector<ListedTransaction>>(
-        shard, [filter](TransactionCoordinator& transactions, Reply<std::vector<ListedTransaction>> reply,
-                        const CoordinatorTime& time,
-                        CoordinatorOutcome& outcome) { transactions.list(filter, std::move(reply), time, outcome); });
+        shard,
+        [filter](TransactionCoordinator& transactions, Reply<std::vector<ListedTransaction>> reply,
+                 const CoordinatorTime& time,
+                 CoordinatorOutcome& outcome) { transactions.list(filter, std::move(reply), time, outcome); },
+        kNoLeaderEpoch, {}, {.elements = 1, .of_state = [](const StateShard& state) { return state.elements(); }});
     if (!listed) {
       response.error_code = listed.error().code();
       response.transaction_states.clear();

@@ -3,6 +3,7 @@
 #include "broker/handlers/decode_request.h"
 #include "broker/handlers/from_broker.h"
 #include "broker/transaction_coordinators.h"
+#include "broker/turns.h"
 #include "kafka_protocol/messages/naru_add_partitions_to_txn_request.h"
 #include "kafka_protocol/messages/naru_add_partitions_to_txn_response.h"
 
@@ -33,7 +34,12 @@ Task<Response> handle_naru_add_partitions_to_txn(const BrokerServices& services,
   kafka::NaruAddPartitionsToTxnResponse response;
   response.error_code = check_sender(services, request.broker_id, request.broker_epoch);
   if (response.error_code != ErrorCode::none) co_return encode_reply(context, response);
+  Turns turns(services, context);
   for (const ToJoin& wanted : request.transactions) {
+    size_t partitions = 0;
+    for (const auto& topic : wanted.topics) partitions += 1 + topic.partitions.size();
+    co_await turns.to_worker_for(partitions);
+    co_await turns.step();
     AddPartitions add = to_ask(wanted);
     const size_t count = add.partitions.size();
     const auto answer = co_await services.transactions.join(std::move(add));

@@ -3,6 +3,7 @@
 
 #include "broker/api_handlers.h"
 #include "broker/handlers/decode_request.h"
+#include "broker/turns.h"
 #include "cluster_control/controller_shell.h"
 #include "cluster_control/metadata_feed.h"
 #include "cluster_control/metadata_publisher.h"
@@ -42,7 +43,9 @@ Task<Response> handle_naru_metadata(const BrokerServices& services, const Reques
   response.number = answer->position.number;
   response.has_contact = services.controller.has_contact();
   response.full = answer->full;
+  Turns turns(services, context);
   for (const MetadataKeyChange& change : answer->changes) {
+    co_await turns.step();
     auto& told = response.changes.emplace_back();
     told.key = change.key;
     told.version = change.version;
@@ -52,6 +55,7 @@ Task<Response> handle_naru_metadata(const BrokerServices& services, const Reques
       told.value.reset();
     }
   }
+  co_await turns.to_worker_if_large();
   co_return encode_reply(context, response);
 }
 

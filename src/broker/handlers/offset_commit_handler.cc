@@ -102,12 +102,15 @@ Task<Response> handle_offset_commit(const BrokerServices& services, const Reques
   if (!waiting.empty()) {
     context.times.mark(RequestStage::handled, services.clock.now());
     co_await turns.to_worker_if_large();
+    const size_t entries = commit.entries.size();
     const auto answer = co_await services.groups.ask<CommitAnswer>(
         request.group_id,
         [commit = std::move(commit)](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
                                      CoordinatorOutcome& outcome) mutable {
           groups.commit_offsets(std::move(commit), std::move(reply), time, outcome);
-        });
+        },
+        {.elements = entries});
+    co_await off_the_loop_if_large(services, context, waiting.size());
     for (const auto& [topic, partition, entry] : waiting) {
       response.topics[topic].partitions[partition].error_code = answer ? answer->entries[entry] : answer.error().code();
     }

@@ -60,7 +60,9 @@ Task<Response> handle_offset_delete(const BrokerServices& services, const Reques
       [deletion = std::move(deletion)](GroupCoordinator& groups, Reply<DeleteOffsetsAnswer> reply,
                                        const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
         groups.delete_offsets(std::move(deletion), std::move(reply), time, outcome);
-      });
+      },
+      {.elements = waiting.size(), .whole_group = true});
+  co_await off_the_loop_if_large(services, context, waiting.size());
   response.error_code = answer ? answer->error : answer.error().code();
   if (response.error_code != ErrorCode::none) {
     response.topics.clear();

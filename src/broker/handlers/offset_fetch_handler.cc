@@ -166,7 +166,8 @@ Task<ResponseGroup> fetch_group(const BrokerServices& services, const RequestCon
                                           const CoordinatorTime& time, CoordinatorOutcome& outcome) mutable {
         groups.fetch_offsets(std::move(fetch), std::move(reply), time, outcome);
       },
-      context.connection->gone());
+      {.elements = question.places.size(), .whole_group = !wanted.topics}, context.connection->gone());
+  if (answer) co_await off_the_loop_if_large(services, context, answer->offsets.size());
   const ErrorCode error = answer ? answer->error : answer.error().code();
   if (answer && !include_pending) {
     for (FetchedOffset& fetched : answer->offsets) fetched.pending_producer = kNoProducerId;

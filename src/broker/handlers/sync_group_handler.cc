@@ -29,7 +29,7 @@ Task<Response> handle_sync_group(const BrokerServices& services, const RequestCo
                                  kafka::WireReader& reader) {
   kafka::SyncGroupRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
-  co_await off_the_loop_if_large(services, context);
+  co_await off_the_loop_if_large(services, context, request.assignments.size());
 
   kafka::SyncGroupResponse response;
   response.error_code = group_access(services, context, Operation::read, request.group_id);
@@ -40,7 +40,7 @@ Task<Response> handle_sync_group(const BrokerServices& services, const RequestCo
                                   CoordinatorOutcome& outcome) mutable {
           groups.sync(std::move(sync), std::move(reply), time, outcome);
         },
-        context.connection->gone());
+        {.elements = request.assignments.size(), .whole_group = true}, context.connection->gone());
     context.times.skip_wait(services.clock.now());  // for the leader
     response.error_code = answer ? answer->error : answer.error().code();
     if (answer) {

@@ -121,10 +121,13 @@ Task<CommitAnswer> verify_and_commit(const BrokerServices& services, const Reque
     const ErrorCode error = co_await verify(services, context, request, commit);
     if (error != ErrorCode::none) co_return refuse(error);
     auto answer = co_await services.groups.ask<CommitAnswer>(
-        request.group_id, [commit](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
-                                   CoordinatorOutcome& outcome) {
+        request.group_id,
+        [commit](GroupCoordinator& groups, Reply<CommitAnswer> reply, const CoordinatorTime& time,
+                 CoordinatorOutcome& outcome) {
           groups.commit_in_transaction(commit, std::move(reply), time, outcome);
-        });
+        },
+        {.elements = count});
+    co_await off_the_loop_if_large(services, context, count);
     if (!answer) co_return refuse(answer.error().code());
     if (answer->entries.front() == ErrorCode::invalid_producer_epoch) {
       co_return refuse(co_await tell_slow_from_fenced(services, context, request));

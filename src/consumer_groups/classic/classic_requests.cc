@@ -5,6 +5,7 @@
 
 #include "consumer_groups/classic/classic_rebalance.h"
 #include "consumer_groups/classic/classic_sessions.h"
+#include "consumer_groups/leaver_log.h"
 #include "foundation/log.h"
 
 namespace naru {
@@ -67,7 +68,7 @@ void adopt_assignments(ClassicGroup& group, SyncGroup request, GroupStep& step) 
   }
 }
 
-ErrorCode leave_one(ClassicGroup& group, const LeaveGroup::Member& leaver, GroupStep& step) {
+ErrorCode leave_one(ClassicGroup& group, const LeaveGroup::Member& leaver, LeaverLog& log, GroupStep& step) {
   const auto awaited = group.awaited().find(leaver.member_id);
   if (awaited != group.awaited().end()) {
     step.timers.cancel(awaited->second);
@@ -82,7 +83,7 @@ ErrorCode leave_one(ClassicGroup& group, const LeaveGroup::Member& leaver, Group
   }
   const ErrorCode claim = group.check_claim(member_id, leaver.instance_id);
   if (claim != ErrorCode::none) return claim;
-  log_info("groups", "member {} leaves group {}: {}", member_id, group.id(), reason_of(leaver));
+  log.note(member_id, leaver);
   drop_member(group, member_id, ErrorCode::unknown_member_id, step);
   return claim;
 }
@@ -124,7 +125,8 @@ LeaveAnswer leave_classic_group(ClassicGroup& group, const std::vector<LeaveGrou
   LeaveAnswer answer;
   answer.members.reserve(members.size());
   const auto size_before = group.members().size();
-  for (const LeaveGroup::Member& leaver : members) answer.members.push_back(leave_one(group, leaver, step));
+  LeaverLog log(group.id());
+  for (const LeaveGroup::Member& leaver : members) answer.members.push_back(leave_one(group, leaver, log, step));
   if (group.members().size() != size_before) {
     rebalance_or_complete(group, step);
   } else {

@@ -132,6 +132,8 @@ class ConsumerGroup {
   // Nobody has the partition, nor has to give it back.
   bool is_free(const TopicIdPartition& partition) const { return !claims_.contains(partition); }
 
+  size_t claimed() const { return claims_.size(); }  // partitions that are not free
+
   const Expressions& expressions() const { return expressions_; }
   bool uses_expression(const std::string& expression) const { return expression_users_.contains(expression); }
   bool is_subscribed_to(const std::string& topic) const;

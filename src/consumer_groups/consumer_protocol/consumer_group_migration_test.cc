@@ -494,5 +494,18 @@ TEST_F(GroupMigrationTest, AnEmptyGroupOfTheConsumerProtocolWithoutOffsetsIsForg
   EXPECT_TRUE(compacted(test.log, true).empty());
 }
 
+TEST_F(GroupMigrationTest, OneEpochIsBegunForAllMembersThatAnAdministratorRemoves) {
+  for (const char* id : {"a", "b", "c", "d"}) consumer_joins(id, std::string("instance-") + id);
+  const int32_t epoch = described().group_epoch;
+  std::vector<LeaveGroup::Member> leavers;
+  for (const char* id : {"a", "b", "c", "a"}) {
+    leavers.push_back({.member_id = "", .instance_id = std::string("instance-") + id, .reason = {}});
+  }
+  EXPECT_EQ(test.leave("g", leavers),
+            (std::vector{ErrorCode::none, ErrorCode::none, ErrorCode::none, ErrorCode::unknown_member_id}));
+  EXPECT_EQ(described().members.size(), 1U);
+  EXPECT_EQ(described().group_epoch, epoch + 1);
+}
+
 }  // namespace
 }  // namespace naru

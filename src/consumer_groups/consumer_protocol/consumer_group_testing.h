@@ -114,10 +114,12 @@ class ConsumerGroupsFixture {
   void tell_topics() {
     std::vector<SubscribableTopic> topics;
     for (const auto& [name, topic] : topics_) topics.push_back(topic);
-    CoordinatorOutcome outcome;
-    groups_->metadata_changed(std::make_shared<const SubscribableTopics>(++generation_, std::move(topics)), time_,
-                              outcome);
-    take(outcome);
+    TopicsSweep sweep{.topics = std::make_shared<const SubscribableTopics>(++generation_, std::move(topics))};
+    for (bool more = true; more;) {
+      CoordinatorOutcome outcome;
+      more = groups_->metadata_changed(sweep, 1, time_, outcome);
+      take(outcome);
+    }
   }
 
   void take(CoordinatorOutcome& outcome) {

@@ -9,7 +9,10 @@ SubscribableTopics::SubscribableTopics(int64_t generation, std::vector<Subscriba
     : generation_(generation), topics_(std::move(topics)) {
   std::ranges::sort(topics_, {}, &SubscribableTopic::name);
   by_id_.reserve(topics_.size());
-  for (uint32_t i = 0; i < topics_.size(); ++i) by_id_.emplace_back(topics_[i].id, i);
+  for (uint32_t i = 0; i < topics_.size(); ++i) {
+    by_id_.emplace_back(topics_[i].id, i);
+    partition_count_ += static_cast<size_t>(std::max(0, topics_[i].partitions));
+  }
   std::ranges::sort(by_id_);
 }
 

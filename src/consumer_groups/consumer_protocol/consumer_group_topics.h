@@ -1,6 +1,7 @@
 // The topics that groups can be subscribed to, at one moment.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,9 +32,11 @@ class SubscribableTopics {
   std::span<const SubscribableTopic> by_name() const { return topics_; }
   const SubscribableTopic* find(std::string_view name) const;
   const SubscribableTopic* find(const Uuid& id) const;
+  size_t partition_count() const { return partition_count_; }  // of all topics
 
  private:
   int64_t generation_;
+  size_t partition_count_ = 0;
   std::vector<SubscribableTopic> topics_;
   std::vector<std::pair<Uuid, uint32_t>> by_id_;
 };
@@ -43,5 +46,15 @@ using SharedTopics = std::shared_ptr<const SubscribableTopics>;
 // Names whose topics differ between two moments, in order.
 using TopicChanges = std::vector<std::string>;
 TopicChanges topic_changes(const SubscribableTopics& before, const SubscribableTopics& after);
+
+// Other topics than before, and how far the groups of a shard have taken them into account: in steps, since there may
+// be very many groups.
+struct TopicsSweep {
+  SharedTopics topics;
+  bool begun = false;
+  int64_t since = -1;    // the generation of the topics that the shard knew
+  TopicChanges changes;  // since then
+  std::string at;        // the group with which the next step begins
+};
 
 }  // namespace naru

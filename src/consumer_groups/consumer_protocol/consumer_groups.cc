@@ -24,6 +24,9 @@ std::vector<DescribedPartitions> described(const PartitionSet& partitions, const
   return result;
 }
 
+// In one batch, whose size this bounds.
+constexpr size_t kRemovedTogetherMax = 5000;
+
 ErrorCode epoch_error(const ConsumerMember& member, int32_t claimed) {
   const int32_t epoch = member.current.has_value() ? member.current->epoch : 0;
   if (claimed == epoch && claimed >= 0) return ErrorCode::none;  // -2: it has left for a while
@@ -115,30 +118,37 @@ void ConsumerGroups::stop_timers(Entry& entry, const std::string& member_id) {
 }
 
 void ConsumerGroups::on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  timers_.expire(time.now, [&](MemberTimer timer, MonotonicTime) {
-    fire(timer, time, outcome);
-    outcome.may_be_cut();
+  std::map<std::string, std::set<std::string>> gone;  // by group
+  timers_.expire(time.now, [&](const MemberTimer& timer, MonotonicTime) {
+    if (fire(timer, time.now)) gone[timer.group_id].insert(timer.member_id);
   });
+  for (const auto& [group_id, members] : gone) {
+    for (auto next = members.begin(); next != members.end() && find(group_id) != nullptr;) {
+      std::vector<std::string> some;
+      for (; next != members.end() && some.size() < kRemovedTogetherMax; ++next) some.push_back(*next);
+      remove_members(group_id, some, time.wall_ms, outcome);
+      outcome.may_be_cut();
+    }
+  }
 }
 
-void ConsumerGroups::fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
+bool ConsumerGroups::fire(const MemberTimer& timer, MonotonicTime now) {
   const auto entry = groups_.find(timer.group_id);
-  if (entry == groups_.end()) return;
+  if (entry == groups_.end()) return false;
   const auto timers = entry->second.timers.find(timer.member_id);
-  if (timers == entry->second.timers.end()) return;
+  if (timers == entry->second.timers.end()) return false;
   if (timer.kind == TimerKind::rebalance) {
     timers->second.rebalance.reset();
     log_info("groups", "member {} of group {} did not follow a rebalance in time", timer.member_id, timer.group_id);
-    remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
-    return;
+    return true;
   }
   timers->second.session.reset();
-  if (time.now < timers->second.session_deadline) {
+  if (now < timers->second.session_deadline) {
     timers->second.session = timers_.insert(timers->second.session_deadline, timer);
-  } else {
-    log_info("groups", "the session of member {} of group {} is over", timer.member_id, timer.group_id);
-    remove_member(timer.group_id, timer.member_id, time.wall_ms, outcome);
+    return false;
   }
+  log_info("groups", "the session of member {} of group {} is over", timer.member_id, timer.group_id);
+  return true;
 }
 
 // --- Questions -------------------------------------------------------------------------------------------------------
@@ -163,12 +173,27 @@ std::vector<ListedGroup> ConsumerGroups::list(const ListGroups& page) const {
   return result;
 }
 
-std::vector<std::string> ConsumerGroups::empty_groups() const {
+std::vector<std::string> ConsumerGroups::empty_groups(std::string& at, size_t max, bool& more) const {
   std::vector<std::string> result;
-  for (const auto& [group_id, entry] : groups_) {
-    if (entry.group.size() == 0) result.push_back(group_id);
+  auto group = groups_.lower_bound(at);
+  for (size_t looked_at = 0; group != groups_.end() && looked_at < max; ++group, ++looked_at) {
+    if (group->second.group.size() == 0) result.push_back(group->first);
   }
+  more = group != groups_.end();
+  if (more) at = group->first;
   return result;
+}
+
+size_t ConsumerGroups::elements_of(std::string_view group_id, bool assigns) const {
+  constexpr size_t kBytesPerElement = 256;
+  const size_t assignable = topics_ != nullptr ? topics_->partition_count() : 0;
+  const auto found = groups_.find(group_id);
+  if (found == groups_.end()) return assigns ? assignable : 0;
+  const ConsumerGroup& group = found->second.group;
+  const bool is_behind = group.epoch() > group.assignment_epoch() ||
+                         (topics_ != nullptr && found->second.checked_generation != topics_->generation());
+  return group.size() + group.claimed() + group.subscription_bytes() / kBytesPerElement +
+         (assigns || is_behind ? assignable : 0);
 }
 
 WallTimeMs ConsumerGroups::state_since(const Entry& entry) {

@@ -44,8 +44,11 @@ class ConsumerGroups {
   void on_timer(const CoordinatorTime& time, CoordinatorOutcome& outcome);
   std::optional<MonotonicTime> next_deadline() const { return timers_.next_deadline(); }
 
-  // Until the first call heartbeats are refused with COORDINATOR_LOAD_IN_PROGRESS.
-  void metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  // Until the first call heartbeats are refused with COORDINATOR_LOAD_IN_PROGRESS. In steps of about so many elements;
+  // true: there is more to do. The new topics hold from the first step on; a group whose member sends a heartbeat takes
+  // them into account then.
+  bool metadata_changed(TopicsSweep& sweep, size_t elements_max, const CoordinatorTime& time,
+                        CoordinatorOutcome& outcome);
 
   ConsumerHeartbeatAnswer heartbeat(const ConsumerHeartbeat& request, const CoordinatorTime& time,
                                     CoordinatorOutcome& outcome);
@@ -82,7 +85,11 @@ class ConsumerGroups {
   const SharedTopics& topics() const { return topics_; }
   // By name.
   std::vector<ListedGroup> list(const ListGroups& page = {}) const;
-  std::vector<std::string> empty_groups() const;
+  // Of so many groups beginning with `at`, which is moved forward. `more`: there are others.
+  std::vector<std::string> empty_groups(std::string& at, size_t max, bool& more) const;
+  // GroupCoordinator::elements_of()
+  size_t elements_of(std::string_view group_id, bool assigns) const;
+  size_t timer_count() const { return timers_.size(); }
 
   // By group: for comparing what was loaded with what was live, and for printing.
   std::map<std::string, ConsumerGroup> durable_state() const;
@@ -121,7 +128,8 @@ class ConsumerGroups {
   static WallTimeMs state_since(const Entry& entry);
   void stop_timer(std::optional<TimingWheelIndex::Handle>& timer);
   void stop_timers(Entry& entry, const std::string& member_id);
-  void fire(const MemberTimer& timer, const CoordinatorTime& time, CoordinatorOutcome& outcome);
+  // True: the member is to be removed.
+  bool fire(const MemberTimer& timer, MonotonicTime now);
   void restart_session(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
   void restart_rebalance(Entry& entry, const std::string& group_id, const std::string& member_id, MonotonicTime now);
   Milliseconds session_timeout(const std::string& group_id, const ConsumerSubscription& subscription) const;
@@ -149,9 +157,10 @@ class ConsumerGroups {
   void replace_member(const std::string& group_id, const std::string& old_id, const std::string& new_id,
                       CoordinatorOutcome& outcome);
   void erase_member_records(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
-  // Whoever it was: its partitions are free, and the others will get them.
-  void remove_member(const std::string& group_id, const std::string& member_id, WallTimeMs now,
-                     CoordinatorOutcome& outcome);
+  // Whoever they are: their partitions are free, and the others will get them. Each is a member. One epoch for all:
+  // what begins one looks at the whole group.
+  void remove_members(const std::string& group_id, const std::vector<std::string>& member_ids, WallTimeMs now,
+                      CoordinatorOutcome& outcome);
   void note_if_all_classic(const std::string& group_id);
 
   // consumer_groups_classic.cc
@@ -160,10 +169,13 @@ class ConsumerGroups {
   Result<Admission> admit_classic(const JoinGroup& request) const;
   Result<const ConsumerMember*> classic_member(const std::string& group_id, const MemberClaim& claim) const;
   void call_to_join(const std::string& group_id, const std::string& member_id, MonotonicTime now);
-  ErrorCode leave_one_classic(const std::string& group_id, const LeaveGroup::Member& leaver, WallTimeMs now,
-                              CoordinatorOutcome& outcome);
+  // The member that leaves.
+  Result<std::string> leaving_member(const std::string& group_id, const LeaveGroup::Member& leaver) const;
 
   // consumer_groups_metadata.cc
+  // False: the group has nothing to do with them.
+  bool follow_topics(const std::string& group_id, const TopicsSweep& sweep, WallTimeMs now,
+                     CoordinatorOutcome& outcome);
   void bump_epoch(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);
   // Takes into account what has become of the topics since the group looked at them; true if that changes anything.
   bool refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome);

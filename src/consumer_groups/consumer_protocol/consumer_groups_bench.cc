@@ -24,7 +24,8 @@ struct BenchedConsumerGroup {
     std::vector<SubscribableTopic> topics;
     for (int i = 0; i < kTopics; ++i) topics.push_back({topic_name(i), Uuid{1, static_cast<uint64_t>(i) + 1}, 6});
     CoordinatorOutcome outcome;
-    groups.metadata_changed(std::make_shared<const SubscribableTopics>(1, std::move(topics)), time, outcome);
+    TopicsSweep sweep{.topics = std::make_shared<const SubscribableTopics>(1, std::move(topics))};
+    groups.metadata_changed(sweep, kTopics, time, outcome);
   }
 
   static std::string topic_name(int number) { return fmt::format("a-topic-with-a-usual-name-{:04}", number); }

@@ -1,6 +1,7 @@
 // Members of the classic protocol in groups of the consumer protocol: they join, sync and send heartbeats as ever, and
 // are served from the same epochs and assignments as the others. Their generation is their member epoch.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "consumer_groups/consumer_protocol/consumer_group_heartbeat_check.h"
@@ -8,7 +9,7 @@
 #include "consumer_groups/consumer_protocol/consumer_group_reconciliation.h"
 #include "consumer_groups/consumer_protocol/consumer_group_records.h"
 #include "consumer_groups/consumer_protocol/consumer_groups.h"
-#include "foundation/log.h"
+#include "consumer_groups/leaver_log.h"
 
 namespace naru {
 namespace {
@@ -184,28 +185,41 @@ ErrorCode ConsumerGroups::heartbeat_classic(const GroupHeartbeat& request, const
 LeaveAnswer ConsumerGroups::leave_classic(const LeaveGroup& request, const CoordinatorTime& time,
                                           CoordinatorOutcome& outcome) {
   LeaveAnswer answer;
+  answer.members.reserve(request.members.size());
+  std::set<std::string> leaving;
+  LeaverLog log(request.group_id);
   for (const LeaveGroup::Member& leaver : request.members) {
-    answer.members.push_back(leave_one_classic(request.group_id, leaver, time.wall_ms, outcome));
+    auto member_id = leaving_member(request.group_id, leaver);
+    const bool is_known = member_id.has_value() && leaving.insert(*member_id).second;
+    answer.members.push_back(is_known                ? ErrorCode::none
+                             : member_id.has_value() ? ErrorCode::unknown_member_id
+                                                     : member_id.error().code());
+    if (is_known) log.note(*member_id, leaver);
+  }
+  if (!leaving.empty()) {
+    remove_members(request.group_id, {leaving.begin(), leaving.end()}, time.wall_ms, outcome);
   }
   return answer;
 }
 
-ErrorCode ConsumerGroups::leave_one_classic(const std::string& group_id, const LeaveGroup::Member& leaver,
-                                            WallTimeMs now, CoordinatorOutcome& outcome) {
+Result<std::string> ConsumerGroups::leaving_member(const std::string& group_id,
+                                                   const LeaveGroup::Member& leaver) const {
   const ConsumerGroup& group = *find(group_id);
   std::string member_id = leaver.member_id;
   // An administrator removes a static member, whatever protocol it speaks, without knowing its id.
   const bool is_removed = member_id.empty() && leaver.instance_id.has_value();
   if (is_removed) {
     const std::string* holder = group.static_member(*leaver.instance_id);
-    if (holder == nullptr) return ErrorCode::unknown_member_id;
+    if (holder == nullptr) return failure(Status(ErrorCode::unknown_member_id));
     member_id = *holder;
   }
-  if (const ErrorCode wrong = group.check_claim(member_id, leaver.instance_id); wrong != ErrorCode::none) return wrong;
-  if (!is_removed && !group.find(member_id)->subscription->classic.has_value()) return ErrorCode::unknown_member_id;
-  log_info("groups", "member {} leaves group {}: {}", member_id, group_id, reason_of(leaver));
-  remove_member(group_id, member_id, now, outcome);
-  return ErrorCode::none;
+  if (const ErrorCode wrong = group.check_claim(member_id, leaver.instance_id); wrong != ErrorCode::none) {
+    return failure(Status(wrong));
+  }
+  if (!is_removed && !group.find(member_id)->subscription->classic.has_value()) {
+    return failure(Status(ErrorCode::unknown_member_id));
+  }
+  return member_id;
 }
 
 // --- Change of protocol ----------------------------------------------------------------------------------------------

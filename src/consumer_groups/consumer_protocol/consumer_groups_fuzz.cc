@@ -44,7 +44,9 @@ void run_consumer_groups(BytesView input) {
   groups.loaded(time);
   CoordinatorOutcome outcome;
   std::vector<SubscribableTopic> topics{{.name = "t", .id = Uuid{1, 1}, .partitions = 3}};
-  groups.metadata_changed(std::make_shared<const SubscribableTopics>(1, topics), time, outcome);
+  TopicsSweep sweep{.topics = std::make_shared<const SubscribableTopics>(1, topics)};
+  while (groups.metadata_changed(sweep, 1, time, outcome)) {
+  }
   // Who joins gives a group what it may lack: half of them go on as they were found.
   const bool somebody_joins = !input.empty() && static_cast<unsigned>(input.back()) % 2 == 0;
   for (const auto& [group_id, group] : groups.durable_state()) {

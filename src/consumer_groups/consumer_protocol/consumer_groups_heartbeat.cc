@@ -223,7 +223,7 @@ Result<ConsumerHeartbeatAnswer> ConsumerGroups::leave(const ConsumerHeartbeat& r
   if (request.member_epoch == kTemporaryLeaveEpoch) {
     leave_for_a_while(request.group_id, request.member_id, time.wall_ms, outcome);
   } else {
-    remove_member(request.group_id, request.member_id, time.wall_ms, outcome);
+    remove_members(request.group_id, {request.member_id}, time.wall_ms, outcome);
   }
   return ConsumerHeartbeatAnswer{.member_id = request.member_id, .member_epoch = request.member_epoch};
 }
@@ -262,12 +262,14 @@ void ConsumerGroups::replace_member(const std::string& group_id, const std::stri
   emit(current_assignment_record(group_id, new_id, &current), outcome);
 }
 
-void ConsumerGroups::remove_member(const std::string& group_id, const std::string& member_id, WallTimeMs now,
-                                   CoordinatorOutcome& outcome) {
-  const std::string expression = find(group_id)->find(member_id)->subscription->expression;
-  erase_member_records(group_id, member_id, outcome);
-  if (find(group_id) == nullptr) return;  // it had no epoch, which we never write
-  drop_unused_expression(group_id, expression, outcome);
+void ConsumerGroups::remove_members(const std::string& group_id, const std::vector<std::string>& member_ids,
+                                    WallTimeMs now, CoordinatorOutcome& outcome) {
+  for (const std::string& member_id : member_ids) {
+    const std::string expression = find(group_id)->find(member_id)->subscription->expression;
+    erase_member_records(group_id, member_id, outcome);
+    if (find(group_id) == nullptr) return;  // it had no epoch, which we never write
+    drop_unused_expression(group_id, expression, outcome);
+  }
   bump_epoch(group_id, now, outcome);
   note_if_all_classic(group_id);
 }

@@ -18,39 +18,59 @@ std::vector<std::string> matching_topics(const RegularExpression& expression, co
   return result;
 }
 
-// The same, knowing what it was before `changes`: the number of all topics does not matter.
+// The same, knowing what it was before `changes`: the number of all topics does not matter. Both are in order.
 std::vector<std::string> matching_topics(const RegularExpression& expression, const SubscribableTopics& topics,
-                                         std::vector<std::string> before, const TopicChanges& changes) {
+                                         const std::vector<std::string>& before, const TopicChanges& changes) {
+  std::vector<std::string> result;
+  result.reserve(before.size());
+  auto kept = before.begin();
   for (const std::string& name : changes) {
-    const auto place = std::ranges::lower_bound(before, name);
-    const bool was_there = place != before.end() && *place == name;
+    const auto place = std::lower_bound(kept, before.end(), name);
+    result.insert(result.end(), kept, place);
+    kept = place != before.end() && *place == name ? std::next(place) : place;
     const SubscribableTopic* topic = topics.find(name);
-    const bool is_there = topic != nullptr && !topic->is_internal && expression.matches(name);
-    if (was_there && !is_there) before.erase(place);
-    if (!was_there && is_there) before.insert(place, name);
+    if (topic != nullptr && !topic->is_internal && expression.matches(name)) result.push_back(name);
   }
-  return before;
+  result.insert(result.end(), kept, before.end());
+  return result;
 }
 
 }  // namespace
 
-void ConsumerGroups::metadata_changed(SharedTopics topics, const CoordinatorTime& time, CoordinatorOutcome& outcome) {
-  const SharedTopics before = std::exchange(topics_, std::move(topics));
-  // Groups that have not looked at any topics yet do so with their next heartbeat.
-  if (groups_.empty() || before == nullptr || before->generation() == topics_->generation()) return;
-  const TopicChanges changes = topic_changes(*before, *topics_);
-  for (auto& [group_id, entry] : groups_) {
-    if (entry.group.size() == 0 || entry.checked_generation != before->generation()) continue;
-    entry.checked_generation = topics_->generation();
-    bool is_affected = refresh_expressions(group_id, &changes, time.wall_ms, outcome);
-    is_affected = is_affected || std::ranges::any_of(changes, [&](const std::string& name) {
-                    return entry.group.is_subscribed_to(name);
-                  });
-    if (is_affected && subscription_hash(entry.group, *topics_) != entry.group.metadata_hash()) {
-      bump_epoch(group_id, time.wall_ms, outcome);
-    }
-    outcome.may_be_cut();
+bool ConsumerGroups::metadata_changed(TopicsSweep& sweep, size_t elements_max, const CoordinatorTime& time,
+                                      CoordinatorOutcome& outcome) {
+  if (!std::exchange(sweep.begun, true)) {
+    const SharedTopics before = std::exchange(topics_, sweep.topics);
+    // Groups that have not looked at any topics yet do so with their next heartbeat.
+    if (groups_.empty() || before == nullptr || before->generation() == topics_->generation()) return false;
+    sweep.since = before->generation();
+    sweep.changes = topic_changes(*before, *topics_);
   }
+  if (topics_ != sweep.topics) return false;  // others came meanwhile: what is left is left to heartbeats
+  auto next = groups_.lower_bound(sweep.at);
+  for (size_t elements = 0; next != groups_.end() && elements < elements_max; ++next) {
+    const size_t lookups = 1 + next->second.group.expressions().size();
+    elements += 1 + (follow_topics(next->first, sweep, time.wall_ms, outcome) ? lookups * sweep.changes.size() : 0);
+  }
+  if (next != groups_.end()) sweep.at = next->first;
+  return next != groups_.end();
+}
+
+// Groups that have looked at these topics already, or at none of those before, are left alone.
+bool ConsumerGroups::follow_topics(const std::string& group_id, const TopicsSweep& sweep, WallTimeMs now,
+                                   CoordinatorOutcome& outcome) {
+  Entry& entry = groups_.find(group_id)->second;
+  if (entry.group.size() == 0 || entry.checked_generation != sweep.since) return false;
+  entry.checked_generation = topics_->generation();
+  bool is_affected = refresh_expressions(group_id, &sweep.changes, now, outcome);
+  is_affected = is_affected || std::ranges::any_of(sweep.changes, [&](const std::string& name) {
+                  return entry.group.is_subscribed_to(name);
+                });
+  if (is_affected && subscription_hash(entry.group, *topics_) != entry.group.metadata_hash()) {
+    bump_epoch(group_id, now, outcome);
+  }
+  outcome.may_be_cut();
+  return true;
 }
 
 bool ConsumerGroups::refresh(const std::string& group_id, WallTimeMs now, CoordinatorOutcome& outcome) {

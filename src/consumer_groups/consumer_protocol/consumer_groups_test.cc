@@ -282,6 +282,17 @@ TEST_F(ConsumerGroupsTest, RemovesWhoIsNotHeardOfForASession) {
   EXPECT_EQ(f.heartbeat(f.beat("a", 1)).error, ErrorCode::unknown_member_id);
 }
 
+// What begins an epoch looks at the whole group.
+TEST_F(ConsumerGroupsTest, BeginsOneEpochForAllWhoseSessionsEndTogether) {
+  for (const char* id : {"a", "b", "c", "d"}) f.join(id, {"t"});
+  const int32_t epoch = f.group().epoch();
+  f.advance(30s);
+  f.heartbeat(f.beat("a", f.current("a").epoch, PartitionSet{}));
+  f.advance(20s);
+  EXPECT_EQ(f.group().size(), 1U);
+  EXPECT_EQ(f.group().epoch(), epoch + 1);
+}
+
 TEST_F(ConsumerGroupsTest, ObeysTheTimeoutsOfTheGroupItself) {
   ConsumerGroupSettings settings;
   settings.timeouts_of_groups["g"] = {.session_timeout = 60s, .heartbeat_interval = 7s};

@@ -89,32 +89,6 @@ std::set<GroupPartition> all_partitions(std::string_view group_id, const GroupSt
   return partitions;
 }
 
-// Everything that is known about the partition was committed for that topic.
-bool all_belongs_to(const OffsetKey& key, const Uuid& topic_id, const GroupStore& store) {
-  const GroupOffsets& offsets = store.offsets_of(key.group_id);
-  const auto committed = offsets.find(key.partition);
-  if (committed != offsets.end() && !committed->second.belongs_to(topic_id)) return false;
-  const auto& pending = store.pending().of_group(key.group_id);
-  const auto staged = pending.find(key.partition);
-  if (staged == pending.end()) return true;
-  return std::ranges::all_of(staged->second, [&](const auto& each) { return each.committed.belongs_to(topic_id); });
-}
-
-// The partitions of a topic in any map by partition.
-template <class ByPartition>
-void collect_topic(const std::string& group_id, const ByPartition& by_partition, const std::string& topic,
-                   std::set<OffsetKey>& keys) {
-  const GroupPartition first{topic, PartitionIndex(std::numeric_limits<int32_t>::min())};
-  for (auto each = by_partition.lower_bound(first); each != by_partition.end() && each->first.topic == topic; ++each) {
-    keys.insert({group_id, each->first});
-  }
-}
-
-void remove_offset(std::string_view group_id, const GroupPartition& partition, GroupStep& step) {
-  step.store.emit(offset_record(group_id, partition, nullptr), step.outcome);
-  step.outcome.may_be_cut();
-}
-
 }  // namespace
 
 CommitAnswer store_offsets(const CommitOffsets& request, GroupStep& step) {
@@ -218,16 +192,9 @@ DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGr
   return answer;
 }
 
-void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step) {
-  for (const auto& [topic, topic_id] : topics) {
-    std::set<OffsetKey> keys;
-    for (const auto& [group_id, offsets] : step.store.all().offsets) collect_topic(group_id, offsets, topic, keys);
-    for (const auto& [group_id, pending] : step.store.pending().all()) collect_topic(group_id, pending, topic, keys);
-    for (const OffsetKey& key : keys) {
-      // The tombstone would take what was committed for the next topic along; what is left of this one expires.
-      if (all_belongs_to(key, topic_id, step.store)) remove_offset(key.group_id, key.partition, step);
-    }
-  }
+void remove_offset(std::string_view group_id, const GroupPartition& partition, GroupStep& step) {
+  step.store.emit(offset_record(group_id, partition, nullptr), step.outcome);
+  step.outcome.may_be_cut();
 }
 
 void remove_all_offsets(std::string_view group_id, GroupStep& step) {

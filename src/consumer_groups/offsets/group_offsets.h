@@ -22,9 +22,8 @@ FetchOffsetsAnswer read_offsets(const FetchOffsets& request, const GroupStore& s
 // `group` is null where there are only offsets. Also what is pending.
 DeleteOffsetsAnswer remove_offsets(const DeleteOffsets& request, const ClassicGroup* group,
                                    const ConsumerGroup* consumer, GroupStep& step);
-// What was committed for another topic of the same name stays. What is pending for these topics goes.
-void remove_offsets_of_topics(const std::vector<FormerTopic>& topics, GroupStep& step);
 // Also what is pending.
+void remove_offset(std::string_view group_id, const GroupPartition& partition, GroupStep& step);
 void remove_all_offsets(std::string_view group_id, GroupStep& step);
 
 }  // namespace naru

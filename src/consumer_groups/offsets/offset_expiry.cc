@@ -15,16 +15,11 @@ bool time_is_over(const CommittedOffset& committed, const OffsetHolder& holder, 
 
 }  // namespace
 
-std::vector<GroupPartition> expired_offsets(const GroupOffsets& offsets, const OffsetHolder& holder,
-                                            const UnreadRecords& unread, Milliseconds retention, WallTimeMs now) {
-  std::vector<GroupPartition> expired;
-  for (const auto& [partition, committed] : offsets) {
-    const bool unused = !holder.has_members && time_is_over(committed, holder, retention, now);
-    if (!unread.topic_exists(partition.topic, committed) || (unused && !unread.has_unread(partition, committed))) {
-      expired.push_back(partition);
-    }
-  }
-  return expired;
+bool is_expired(const GroupPartition& partition, const CommittedOffset& committed, const OffsetHolder& holder,
+                const UnreadRecords& unread, Milliseconds retention, WallTimeMs now) {
+  if (!unread.topic_exists(partition.topic, committed)) return true;
+  const bool unused = !holder.has_members && time_is_over(committed, holder, retention, now);
+  return unused && !unread.has_unread(partition, committed);
 }
 
 }  // namespace naru

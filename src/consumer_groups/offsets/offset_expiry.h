@@ -7,7 +7,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "consumer_groups/group_messages.h"
 #include "consumer_groups/group_store.h"
@@ -22,7 +21,7 @@ struct OffsetHolder {
   std::optional<WallTimeMs> empty_since;  // none: never had members, or it is not known
 };
 
-std::vector<GroupPartition> expired_offsets(const GroupOffsets& offsets, const OffsetHolder& holder,
-                                            const UnreadRecords& unread, Milliseconds retention, WallTimeMs now);
+bool is_expired(const GroupPartition& partition, const CommittedOffset& committed, const OffsetHolder& holder,
+                const UnreadRecords& unread, Milliseconds retention, WallTimeMs now);
 
 }  // namespace naru

@@ -82,6 +82,11 @@ std::vector<std::pair<OffsetKey, CommittedOffset>> PendingOffsets::overtaken_of(
   return overtaken;
 }
 
+size_t PendingOffsets::count_of(ProducerId producer) const {
+  const auto found = by_producer_.find(producer);
+  return found == by_producer_.end() ? 0 : found->second.size();
+}
+
 size_t PendingOffsets::growth_by(ProducerId producer, const OffsetKey& key, size_t metadata_bytes) const {
   const size_t after = memory_of(key, metadata_bytes);
   const PendingOffset* replaced = find(key, producer);

@@ -49,6 +49,7 @@ class PendingOffsets {
   const std::map<std::string, OfGroup, std::less<>>& all() const { return groups_; }
   // What would be lost if the transaction were committed by its marker alone.
   std::vector<std::pair<OffsetKey, CommittedOffset>> overtaken_of(ProducerId producer) const;
+  size_t count_of(ProducerId producer) const;
   size_t bytes() const { return bytes_; }  // about as much memory as they take
   // By how much stage() would change that, if it makes it larger.
   size_t growth_by(ProducerId producer, const OffsetKey& key, size_t metadata_bytes) const;

@@ -38,8 +38,9 @@ class UniformAssignment {
   TargetAssignment run() {
     keep_previous();
     for (TopicClass& c : classes_) hand_out(c);
-    // Every move lessens the sum of the squares of the loads, so this comes to an end.
-    for (bool moved = classes_.size() > 0; moved;) {
+    // Every move lessens the sum of the squares of the loads, so this comes to an end; but with thousands of members in
+    // a chain, in which each shares a topic with the next, only after a very long time.
+    for (bool moved = classes_.size() > 0; moved && work_ < kBalancingMax;) {
       moved = false;
       for (TopicClass& c : classes_) moved |= balance(c);
       if (classes_.size() == 1) break;  // nothing else changes the loads
@@ -122,7 +123,8 @@ class UniformAssignment {
   }
 
   // Whether a partition of the class should change hands. Asked again and again of classes that are balanced already.
-  bool is_uneven(const TopicClass& c) const {
+  bool is_uneven(const TopicClass& c) {
+    work_ += c.subscribers.size();
     size_t poorest = load_of(c, 0);
     size_t richest = 0;  // of those that have one to give
     for (Place place = 0; place < c.subscribers.size(); ++place) {
@@ -140,11 +142,14 @@ class UniformAssignment {
     for (const auto& entry : everybody) {
       if (!c.held[entry.second].empty()) givers.insert(givers.end(), entry);
     }
-    while (!givers.empty() && givers.rbegin()->first > everybody.begin()->first + 1) move_one(c, givers, everybody);
+    while (!givers.empty() && givers.rbegin()->first > everybody.begin()->first + 1 && work_ < kBalancingMax) {
+      move_one(c, givers, everybody);
+    }
     return true;
   }
 
   void move_one(TopicClass& c, ByLoad& givers, ByLoad& everybody) {
+    work_ += kWorkPerMove;
     const auto rich = *givers.rbegin();
     const auto poor = *everybody.begin();
     auto& from = c.held[rich.second];
@@ -173,7 +178,12 @@ class UniformAssignment {
     return result;
   }
 
+  // Members that balancing looks at, and moves in their measure: some seconds of it at most.
+  static constexpr size_t kBalancingMax = 50'000'000;
+  static constexpr size_t kWorkPerMove = 20;
+
   const AssignorInput& input_;
+  size_t work_ = 0;
   std::vector<size_t> load_;  // by member
   std::vector<TopicClass> classes_;
   std::vector<TopicClass*> class_of_topic_;  // nullptr: nobody wants the topic
