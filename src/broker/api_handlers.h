@@ -25,8 +25,8 @@ ApiHandler handle_produce, handle_fetch, handle_list_offsets, handle_metadata, h
     handle_allocate_producer_ids, handle_naru_metadata, handle_naru_broker_stopping, handle_naru_topics_removed,
     handle_naru_missing_topics, handle_add_partitions_to_txn, handle_add_offsets_to_txn, handle_end_txn,
     handle_write_txn_markers, handle_txn_offset_commit, handle_describe_transactions, handle_list_transactions,
-    handle_naru_add_partitions_to_txn, handle_naru_offline_logs, handle_naru_producers, handle_sasl_handshake,
-    handle_sasl_authenticate, handle_describe_acls, handle_create_acls, handle_delete_acls,
+    handle_naru_add_partitions_to_txn, handle_naru_forward, handle_naru_offline_logs, handle_naru_producers,
+    handle_sasl_handshake, handle_sasl_authenticate, handle_describe_acls, handle_create_acls, handle_delete_acls,
     handle_create_delegation_token, handle_renew_delegation_token, handle_expire_delegation_token,
     handle_describe_delegation_token, handle_list_partition_reassignments, handle_describe_client_quotas,
     handle_describe_user_scram_credentials, handle_describe_quorum, handle_update_features, handle_unregister_broker;

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "access/authorizer.h"
 #include "async/task_group.h"
-#include "broker/authorizer.h"
 #include "broker/broker_services.h"
 #include "broker/cluster_membership.h"
 #include "broker/descriptor_shares.h"
@@ -23,7 +23,6 @@
 #include "broker/request_metrics.h"
 #include "broker/retry_timer.h"
 #include "broker/stop_phases.h"
-#include "broker/throttle.h"
 #include "broker/transaction_coordinators.h"
 #include "broker/transaction_link.h"
 #include "cluster_control/controller_shell.h"
@@ -56,6 +55,13 @@ ConnectionSettings connection_settings(const BrokerConfig& config, const Descrip
           .max_in_flight = static_cast<size_t>(config.max_inflight_requests_per_connection),
           .idle_timeout = config.connections_max_idle,
           .max_unsent_files = shares.pinned_files_per_connection};
+}
+
+// With one listener, or several of which none is set apart, clients and brokers share the first.
+ListenerPurpose purpose_of(const ListenerConfig& listener, const BrokerConfig& config) {
+  if (listener.name != config.inter_broker_listener) return ListenerPurpose::clients;
+  const bool set_apart = config.listeners.size() > 1 && config.values.is_set("inter.broker.listener.name");
+  return set_apart ? ListenerPurpose::brokers : ListenerPurpose::clients_and_brokers;
 }
 
 ServerLimits server_limits(const BrokerConfig& config) {
@@ -145,10 +151,10 @@ struct Broker::Parts {
     Parts& parts;
   };
 
-  Parts(Seams s, BrokerConfig c, OpenStore o)
+  Parts(Seams s, BrokerConfig c, Overrides o)
       : seams(s),
         config(std::move(c)),
-        open_store(std::move(o)),
+        overrides(std::move(o)),
         live_config(config),
         memory(config.memory_budget_bytes),
         small_requests(config.memory_budget_bytes / kSmallRequestsPart),
@@ -163,7 +169,7 @@ struct Broker::Parts {
 
   Seams seams;
   const BrokerConfig config;
-  OpenStore open_store;  // none: as configured
+  Overrides overrides;
   LiveConfig live_config;
   std::mutex obey_mutex;
   LogLevel obeyed_log_level = config.log_level;
@@ -172,8 +178,9 @@ struct Broker::Parts {
   MemoryBudget small_requests;
   std::vector<GaugeCallback> memory_gauges;
   RequestMetrics request_metrics;
-  AllowAll authorizer;
-  NoThrottle throttle;
+  std::unique_ptr<Authorizer> authorizer =
+      overrides.authorizer ? std::move(overrides.authorizer) : std::make_unique<ListenerRights>();
+  std::unique_ptr<Quotas> quotas = overrides.quotas ? std::move(overrides.quotas) : std::make_unique<Unlimited>();
   std::atomic<uint64_t> watcher_ids{1};
   ProducerAccounting producer_accounting;
   FetchSessions fetch_sessions;
@@ -206,6 +213,7 @@ struct Broker::Parts {
   LateWork late_work{seams.scheduler};
   std::optional<BrokerServices> services;
   std::unique_ptr<RequestDispatcher> dispatcher;
+  std::vector<std::unique_ptr<Door>> extra_doors;
   std::unique_ptr<ConnectionServer> server;
   GaugeCallback connections_gauge;
   CancelSource stop_source;                 // ends waits for the coordination service and the controller
@@ -215,19 +223,22 @@ struct Broker::Parts {
   std::mutex background_mutex;
   bool stopping = false;  // nothing new begins in the background
   TaskGroup background;
-  std::vector<Door> doors;
-  std::vector<BrokerListener> listeners;  // as others are told
+  std::vector<OpenListener> open_listeners;
+  std::vector<BrokerListener> registered_listeners;  // as others are told
   FolderFacts folders;
 
-  bool in_cluster() const { return open_store || config.coordination.service != CoordinationService::embedded; }
+  bool in_cluster() const {
+    return overrides.open_store || config.coordination.service != CoordinationService::embedded;
+  }
   Task<Status> open_storage();
   StoreOptions store_options(const LogDirectory& first) const;
   Task<Result<std::unique_ptr<CoordinationStore>>> open_session(const LogDirectory& first);
-  OpenStore reopen_store(const LogDirectory& first);
+  Overrides::OpenStore reopen_store(const LogDirectory& first);
   void make_transactions();
   uint64_t newest_connection();
   Task<Status> start_controller();
   Status open_doors();
+  Status open_listener(const ListenerOptions& listener, Door& door);
   Task<void> take_roles(MetadataImagePtr image);
   Task<void> follow_metadata(MetadataImagePtr image);
   Task<void> tell_coordinators();
@@ -246,8 +257,8 @@ struct Broker::Parts {
 Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Broker::~Broker() = default;
 
-const std::vector<Broker::Door>& Broker::doors() const {
-  return parts_->doors;
+const std::vector<Broker::OpenListener>& Broker::listeners() const {
+  return parts_->open_listeners;
 }
 Uuid Broker::cluster_id() const {
   return parts_->metadata.current()->cluster().cluster_id;
@@ -270,13 +281,13 @@ ControllerView Broker::controller() const {
 }
 
 Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, CancelToken cancelled) {
-  return start(seams, std::move(config), OpenStore(), cancelled);
+  return start(seams, std::move(config), Overrides(), cancelled);
 }
 
-Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, OpenStore open_store,
-                                                    CancelToken cancelled, Begun begun) {
-  std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config), std::move(open_store))));
-  if (begun) begun(*broker);
+Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig config, Overrides overrides,
+                                                    CancelToken cancelled) {
+  std::unique_ptr<Broker> broker(new Broker(std::make_unique<Parts>(seams, std::move(config), std::move(overrides))));
+  if (broker->parts_->overrides.begun) broker->parts_->overrides.begun(*broker);
   Status started;
   {
     const CancelCallback on_cancel(cancelled, [&parts = *broker->parts_] { parts.stop_source.cancel(); });
@@ -291,7 +302,7 @@ Task<Result<std::unique_ptr<Broker>>> Broker::start(Seams seams, BrokerConfig co
 }
 
 Task<Status> Broker::start_parts(Parts& parts) {
-  NARU_CO_TRY_ASSIGN(parts.listeners, advertised_listeners(parts.config, parts.in_cluster()));
+  NARU_CO_TRY_ASSIGN(parts.registered_listeners, advertised_listeners(parts.config, parts.in_cluster()));
   NARU_CO_TRY(co_await parts.open_storage());
   co_await to_loop(parts.seams.scheduler);
   // Before others hear of this broker and send clients to it. They wait until it knows what to answer.
@@ -373,7 +384,7 @@ uint64_t Broker::Parts::newest_connection() {
 }
 
 Task<Result<std::unique_ptr<CoordinationStore>>> Broker::Parts::open_session(const LogDirectory& first) {
-  if (open_store) co_return co_await open_store();
+  if (overrides.open_store) co_return co_await overrides.open_store();
   StoreOptions options = store_options(first);
   // After a power cut of everything, the service may take longer to start than this broker.
   const MonotonicTime deadline = seams.clock.now() + config.coordination_start_timeout;
@@ -403,8 +414,8 @@ StoreOptions Broker::Parts::store_options(const LogDirectory& first) const {
 
 // An embedded store that could not write is opened once more, as a restart would: it recovers, and goes on if the disk
 // does.
-OpenStore Broker::Parts::reopen_store(const LogDirectory& first) {
-  if (open_store) return [this] { return open_store(); };
+Broker::Overrides::OpenStore Broker::Parts::reopen_store(const LogDirectory& first) {
+  if (overrides.open_store) return [this] { return overrides.open_store(); };
   StoreOptions options = store_options(first);
   options.embedded.expectation = StoreExpectation::must_exist;
   return [this, options = std::move(options)] {
@@ -420,7 +431,7 @@ Task<Status> Broker::Parts::start_controller() {
   NARU_CO_TRY(co_await controller->start({.id = config.node_id,
                                           .incarnation = seams.random.uuid(),
                                           .rack = config.rack,
-                                          .listeners = std::move(listeners),
+                                          .listeners = std::move(registered_listeners),
                                           .clean_shutdown = folders.clean_shutdown,
                                           .folders = keeper->data_folders(),
                                           .cluster_id = folders.cluster_id,
@@ -497,8 +508,8 @@ Status Broker::Parts::open_doors() {
                                   .scheduler = seams.scheduler,
                                   .files = seams.files,
                                   .partitions = hosted,
-                                  .authorizer = authorizer,
-                                  .throttle = throttle,
+                                  .authorizer = *authorizer,
+                                  .quotas = *quotas,
                                   .metadata = metadata,
                                   .controller = *controller,
                                   .controller_link = cluster->controller(),
@@ -521,23 +532,31 @@ Status Broker::Parts::open_doors() {
                                   .watcher_ids = watcher_ids});
   {
     const std::scoped_lock lock(obey_mutex);
-    dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics);
-    server = std::make_unique<ConnectionServer>(seams, memory, small_requests, metrics, *dispatcher,
-                                                connection_settings(config, shares), server_limits(config));
+    dispatcher = std::make_unique<RequestDispatcher>(*services, request_metrics, connection_settings(config, shares));
+    server = std::make_unique<ConnectionServer>(seams, memory, small_requests, metrics, server_limits(config));
   }
   obey_config();
   server->hold_back();
   connections_gauge = metrics.computed_gauge("naru_connections", "Open client connections", {},
                                              [this] { return static_cast<double>(server->open_connections()); });
   for (const ListenerConfig& listener : config.listeners) {
-    auto bound = server->listen(listener.name, listener.bind);
-    if (!bound) {
-      const bool taken = bound.error() == ErrorCode::already_exists;
-      return error(bound.error().code(), "cannot listen on {}: {}; {}--kafka HOST:PORT chooses another address",
-                   listener.bind.to_string(), bound.error().message(), taken ? "is another broker running? " : "");
-    }
-    doors.push_back({listener.name, *bound});
+    NARU_TRY(open_listener({listener.name, listener.bind, purpose_of(listener, config)}, *dispatcher));
   }
+  for (ExtraListener& extra : overrides.extra_listeners) {
+    extra_doors.push_back(extra.make_door(*services));
+    NARU_TRY(open_listener(extra.listener, *extra_doors.back()));
+  }
+  return {};
+}
+
+Status Broker::Parts::open_listener(const ListenerOptions& listener, Door& door) {
+  auto bound = server->listen(listener, door);
+  if (!bound) {
+    const bool taken = bound.error() == ErrorCode::already_exists;
+    return error(bound.error().code(), "cannot listen on {}: {}; {}--kafka HOST:PORT chooses another address",
+                 listener.address.to_string(), bound.error().message(), taken ? "is another broker running? " : "");
+  }
+  open_listeners.push_back({listener.name, *bound});
   return {};
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "broker/authorizer.h"
+#include "access/authorizer.h"
+#include "access/quotas.h"
 #include "broker/hosted_partitions.h"
 #include "broker/live_config.h"
-#include "broker/throttle.h"
 #include "configuration/broker_config.h"
 #include "platform/clock.h"
 #include "platform/file_system.h"
@@ -42,7 +42,7 @@ struct BrokerServices {
   FileSystem& files;
   HostedPartitions& partitions;
   const Authorizer& authorizer;
-  Throttle& throttle;
+  Quotas& quotas;
   const MetadataPublisher& metadata;
   ControllerShell& controller;  // of this broker, in office or not
   ControllerLink& controller_link;

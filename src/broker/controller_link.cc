@@ -72,8 +72,7 @@ bool ControllerLink::is_here() const {
 std::optional<Peer> ControllerLink::elsewhere() const {
   const ControllerView view = controller_.controller();
   if (view.here || view.id == self_ || view.listeners.empty()) return std::nullopt;
-  const BrokerListener& listener = view.listeners.front();
-  return Peer{view.id, {listener.host, listener.port}};
+  return Peer{view.id, address_for_brokers(view.listeners)};
 }
 
 int64_t ControllerLink::broker_epoch() const {
@@ -89,13 +88,13 @@ Task<Result<Answer>> ControllerLink::call(Request request) {
   co_return co_await peers_.call<Answer>(*peer, PeerUse::requests, std::move(request), kCallTimeout);
 }
 
-Task<Result<std::optional<Response>>> ControllerLink::forward(const RequestContext& context) {
+Task<Result<std::optional<ForwardedRequests::Answer>>> ControllerLink::forward(const RequestContext& context) {
   if (is_here()) co_return std::nullopt;
   const auto peer = elsewhere();
   if (!peer) co_return std::nullopt;
-  auto frame = co_await peers_.forward(*peer, context.frame, context.api.name, kCallTimeout);
-  if (frame) co_return Response(std::move(*frame));
-  if (frame.error() == ErrorCode::broker_not_available) co_return std::nullopt;
+  auto answer = co_await peers_.forward(*peer, context.frame, context.caller, context.api.name, kCallTimeout);
+  if (answer) co_return std::move(*answer);
+  if (answer.error() == ErrorCode::broker_not_available) co_return std::nullopt;
   co_return failure(ErrorCode::request_timed_out,
                     "the controller, broker {}, has not answered: it may have been done; look before you try again",
                     peer->id);

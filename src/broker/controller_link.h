@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "async/task.h"
+#include "broker/forwarded_requests.h"
 #include "broker/peers.h"
 #include "broker/request_context.h"
 #include "cluster_control/allocate_producer_ids.h"
 #include "cluster_control/alter_partitions.h"
-#include "network/response.h"
 
 namespace naru {
 
@@ -26,10 +26,10 @@ class ControllerLink {
 
   // Whether this broker is it. Its own handlers answer then.
   bool is_here() const;
-  // Passes a request on to the controller and yields its answer; nothing when the controller is here, is not known or
-  // cannot be reached: then this broker's own answer, which says that it is not the controller, is the right one.
-  // request_timed_out when the controller does not answer: it may have done it, or may still.
-  Task<Result<std::optional<Response>>> forward(const RequestContext& context);
+  // Passes a request on to the controller, with its caller, and yields its answer; nothing when the controller is here,
+  // is not known or cannot be reached: then this broker's own answer, which says that it is not the controller, is the
+  // right one. request_timed_out when the controller does not answer: it may have done it, or may still.
+  Task<Result<std::optional<ForwardedRequests::Answer>>> forward(const RequestContext& context);
 
   // Asks the controller elsewhere for topics that are missing (missing_topics.h). One result for each, in their order.
   Task<std::vector<Status>> make_topics(std::vector<std::string> names);

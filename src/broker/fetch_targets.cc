@@ -128,11 +128,10 @@ FetchTerms terms_of(const BrokerServices& services, const RequestContext& contex
           .deadline = context.received + Milliseconds(request.max_wait_ms)};
 }
 
-bool may_fetch(const Authorizer& authorizer, const RequestContext& context, const FetchTerms& terms,
-               std::string_view topic) {
+bool may_fetch(const Authorizer& authorizer, const Caller& caller, const FetchTerms& terms, std::string_view topic) {
   return terms.replica
-             ? authorizer.authorize(context, Operation::cluster_action, ResourceType::cluster, kClusterResource)
-             : authorizer.authorize(context, Operation::read, ResourceType::topic, topic);
+             ? authorizer.authorize(caller, Operation::cluster_action, ResourceType::cluster, kClusterResource)
+             : authorizer.authorize(caller, Operation::read, ResourceType::topic, topic);
 }
 
 void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
@@ -144,7 +143,7 @@ void find_partition(const BrokerServices& services, const RequestContext& contex
                                            : why_not_here(services, hosted, target.topic, target.index);
     return;
   }
-  if (!may_fetch(services.authorizer, context, terms, hosted.partition->identity().topic)) {
+  if (!may_fetch(services.authorizer, context.caller, terms, hosted.partition->identity().topic)) {
     target.view.status = Status(ErrorCode::topic_authorization_failed);
     return;
   }

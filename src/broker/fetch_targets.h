@@ -82,8 +82,7 @@ struct FetchTerms {
 FetchTerms terms_of(const BrokerServices& services, const RequestContext& context, const kafka::FetchRequest& request);
 
 // As in Kafka, a broker that fetches what it follows acts for the cluster; the right to read a topic is for consumers.
-bool may_fetch(const Authorizer& authorizer, const RequestContext& context, const FetchTerms& terms,
-               std::string_view topic);
+bool may_fetch(const Authorizer& authorizer, const Caller& caller, const FetchTerms& terms, std::string_view topic);
 // Looks the partition up and asks the authorizer; a target that cannot be read has a status that says why.
 void find_partition(const BrokerServices& services, const RequestContext& context, const FetchTerms& terms,
                     FetchTarget& target);

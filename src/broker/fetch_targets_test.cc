@@ -43,13 +43,12 @@ class MayFetch : public testing::Test, public Authorizer {
     std::string resource;
     bool operator==(const Right&) const = default;
   };
-  bool authorize(const RequestContext&, Operation operation, ResourceType type,
-                 std::string_view resource) const override {
+  bool authorize(const Caller&, Operation operation, ResourceType type, std::string_view resource) const override {
     return granted_ == Right{operation, type, std::string(resource)};
   }
   bool with(Right granted, const FetchTerms& terms) {
     granted_ = std::move(granted);
-    return may_fetch(*this, context_, terms, "orders");
+    return may_fetch(*this, Caller(), terms, "orders");
   }
 
   const Right read_topic_{Operation::read, ResourceType::topic, "orders"};
@@ -57,23 +56,6 @@ class MayFetch : public testing::Test, public Authorizer {
 
  private:
   Right granted_ = read_topic_;
-  Principal principal_;
-  std::shared_ptr<Connection> connection_;
-  SharedBytes frame_;
-  RequestTimes times_{MonotonicTime::min()};
-  MemoryBudget budget_{1 << 20};
-  DecodedMemory memory_{budget_, 1};
-  RequestContext context_{.api = kafka::api_row(kafka::ApiKey::fetch),
-                          .version = 12,
-                          .correlation_id = 1,
-                          .client_id = {},
-                          .principal = principal_,
-                          .connection = connection_,
-                          .frame = frame_,
-                          .received = MonotonicTime::min(),
-                          .times = times_,
-                          .memory = memory_,
-                          .given_up = {}};
 };
 
 TEST_F(MayFetch, IsForConsumersTheRightToReadTheTopic) {

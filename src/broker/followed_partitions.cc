@@ -65,7 +65,7 @@ std::optional<FollowedPartition> FollowedPartitions::followed(const MetadataImag
   return FollowedPartition{.partition = std::move(partition),
                            .leader = state.leader,
                            .leader_broker_epoch = leader->epoch,
-                           .leader_address = {leader->listeners.front().host, leader->listeners.front().port},
+                           .leader_address = address_for_brokers(leader->listeners),
                            .leader_epoch = state.leader_epoch,
                            .in_sync = std::ranges::find(state.isr, self_) != state.isr.end()};
 }

@@ -289,9 +289,8 @@ Task<std::vector<Status>> MarkerSender::call(LaneId lane, const Pieces& pieces, 
     topics.back().partition_indexes.push_back(marker.partition);
     topics.back().leader_epochs.push_back(marker.request.leader_epoch);
   }
-  const BrokerListener& listener = broker->listeners.front();
   const auto response = co_await parts_.peers.call<kafka::WriteTxnMarkersResponse>(
-      {lane.to, {listener.host, listener.port}}, lane.slow ? PeerUse::slow_markers : PeerUse::markers,
+      {lane.to, address_for_brokers(broker->listeners)}, lane.slow ? PeerUse::slow_markers : PeerUse::markers,
       std::move(request), kMarkersTimeout);
   if (!response) co_return std::vector<Status>(pieces.size(), response.error());
   std::vector<Status> written = results_of(*response);

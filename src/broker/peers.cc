@@ -1,5 +1,9 @@
 #include "broker/peers.h"
 
+#include "broker/reply.h"
+#include "kafka_protocol/messages/naru_forward_request.h"
+#include "kafka_protocol/messages/naru_forward_response.h"
+
 namespace naru {
 namespace {
 
@@ -55,10 +59,30 @@ Task<Result<Peers::Connection>> Peers::connect(Peer peer, PeerUse use) {
   co_return opened;
 }
 
-Task<Result<Bytes>> Peers::forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout) {
+Task<Result<ForwardedRequests::Answer>> Peers::forward(Peer peer, SharedBytes frame, const Caller& caller,
+                                                       std::string_view api, Duration timeout) {
   const auto connection = co_await connect(std::move(peer), PeerUse::requests);
   if (!connection) co_return failure(Status(ErrorCode::broker_not_available, connection.error().message()));
-  co_return co_await (*connection)->forward(std::move(request), api, timeout);
+  if (!(*connection)->versions().choose(kafka::ApiKey::naru_forward, {})) {
+    // An older version takes the request for the broker's own.
+    NARU_CO_TRY_ASSIGN(Bytes answer, co_await (*connection)->forward(std::move(frame), api, timeout));
+    co_return ForwardedRequests::Answer{.response = Response(std::move(answer))};
+  }
+  const kafka::NaruForwardRequest request{.frame = frame.view(),
+                                          .principal_type = caller.principal.type,
+                                          .principal_name = caller.principal.name,
+                                          .authentication = std::to_underlying(caller.authentication),
+                                          .listener = caller.listener,
+                                          .host = caller.address.host,
+                                          .port = caller.address.port,
+                                          .software_name = caller.software.name,
+                                          .software_version = caller.software.version};
+  NARU_CO_TRY_ASSIGN(auto answer, co_await (*connection)->template call<kafka::NaruForwardResponse>(request, timeout));
+  if (answer.error_code != ErrorCode::none) {
+    co_return ForwardedRequests::Answer{.response = close_connection(std::string(answer.error_message.value_or("")))};
+  }
+  co_return ForwardedRequests::Answer{.response = Response(std::move(answer.frame)),
+                                      .throttle = Milliseconds(answer.caller_throttle_ms)};
 }
 
 Task<void> Peers::close(PeerUse use) {

@@ -10,6 +10,7 @@
 
 #include "async/cancellation.h"
 #include "async/task.h"
+#include "broker/forwarded_requests.h"
 #include "client/broker_connection.h"
 #include "cluster_control/turnstile.h"
 #include "foundation/ids.h"
@@ -17,7 +18,8 @@
 
 namespace naru {
 
-// What brokers call themselves in ApiVersions: only they are told of the APIs between brokers.
+// What brokers call themselves in ApiVersions. It grants nothing: on a listener for brokers, callers of this name are
+// told of the APIs between brokers.
 inline constexpr std::string_view kPeerSoftware = "naru-broker";
 
 // A request that waits holds back every answer behind it, so what waits has a connection of its own.
@@ -40,9 +42,9 @@ class Peers {
     NARU_CO_TRY_ASSIGN(const auto connection, co_await connect(std::move(peer), use));
     co_return co_await connection->template call<Response>(request, timeout);
   }
-  // Passes a request on as it is; yields the whole frame of the answer. broker_not_available: there is no connection,
-  // and nothing was sent.
-  Task<Result<Bytes>> forward(Peer peer, SharedBytes request, std::string_view api, Duration timeout);
+  // Passes a request on for its caller. broker_not_available: there is no connection, and nothing was sent.
+  Task<Result<ForwardedRequests::Answer>> forward(Peer peer, SharedBytes frame, const Caller& caller,
+                                                  std::string_view api, Duration timeout);
 
   // Everything of this use that waits fails, and every later call. May be called again.
   Task<void> close(PeerUse use);

@@ -9,6 +9,12 @@ Response no_answer(const char* why) {
 
 }  // namespace
 
+uint64_t size_of(const std::vector<OutputChunk>& chunks) {
+  uint64_t bytes = 0;
+  for (const OutputChunk& chunk : chunks) bytes += chunk_size(chunk);
+  return bytes;
+}
+
 Response assemble_response(kafka::EncodedFrame frame, std::vector<OutputChunk> records) {
   if (frame.failure != nullptr) return no_answer(frame.failure);
   if (frame.splices.empty()) return Response(std::move(frame.bytes));

@@ -11,12 +11,18 @@
 
 namespace naru {
 
+uint64_t size_of(const std::vector<OutputChunk>& chunks);
+
 // Puts the records where the encoder left room for them: external records with id i are records[i], bytes or a range of
 // a file. A frame that cannot be sent becomes the end of its connection, and of nothing else.
 Response assemble_response(kafka::EncodedFrame frame, std::vector<OutputChunk> records);
 
+// Says how long the caller is throttled, where the message has a field for it.
 template <class Message>
-Response encode_reply(const RequestContext& context, const Message& message, std::vector<OutputChunk> records = {}) {
+Response encode_reply(const RequestContext& context, Message&& message, std::vector<OutputChunk> records = {}) {
+  if constexpr (requires { message.throttle_time_ms; }) {
+    message.throttle_time_ms = static_cast<int32_t>(context.quota.charge(size_of(records)).count());
+  }
   return assemble_response(kafka::encode_response_frame(message, context.version, context.correlation_id),
                            std::move(records));
 }

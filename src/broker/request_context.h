@@ -1,4 +1,4 @@
-// Who asks, through which door, and since when: what a handler knows besides the request itself.
+// Who asks, and since when: what a handler knows besides the request itself.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "access/caller.h"
 #include "broker/decoded_memory.h"
+#include "broker/quota.h"
 #include "foundation/shared_bytes.h"
 #include "foundation/status.h"
 #include "foundation/time.h"
@@ -16,10 +18,7 @@
 
 namespace naru {
 
-struct Principal {
-  std::string type = "User";
-  std::string name = "ANONYMOUS";
-};
+class ForwardedRequests;
 
 // Lives, like everything it refers to, until the request is answered.
 struct RequestContext {
@@ -27,12 +26,15 @@ struct RequestContext {
   int16_t version;
   int32_t correlation_id;
   std::optional<std::string_view> client_id;  // points into `frame`
-  const Principal& principal;
+  const Caller& caller;
   const std::shared_ptr<Connection>& connection;
   const SharedBytes& frame;  // decoded requests point into it
   MonotonicTime received;
   RequestTimes& times;
   DecodedMemory& memory;
+  Quota& quota;
+  ForwardedRequests& forwarded;
+  const bool was_forwarded;  // by another broker, for `caller`
   // Not ok: the request was passed on to the controller, and nobody knows what became of it. This is the answer then.
   Status given_up;
 

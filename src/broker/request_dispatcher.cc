@@ -15,19 +15,18 @@
 namespace naru {
 namespace {
 
-const Principal kAnonymous;
-
 struct HandlerRow {
   kafka::ApiKey key;
   ApiHandler* handler;
   bool only_by_controller = false;  // elsewhere, what clients ask is passed on to it
   uint64_t memory_multiple = 8;     // see DecodedMemory
+  QuotaKind quota = QuotaKind::request;
 };
 constexpr bool kOnlyByController = true;
 
 constexpr std::array kHandlers{
-    HandlerRow{kafka::ApiKey::produce, handle_produce, false, 20},
-    HandlerRow{kafka::ApiKey::fetch, handle_fetch},
+    HandlerRow{kafka::ApiKey::produce, handle_produce, false, 20, QuotaKind::produce},
+    HandlerRow{kafka::ApiKey::fetch, handle_fetch, false, 8, QuotaKind::fetch},
     HandlerRow{kafka::ApiKey::list_offsets, handle_list_offsets},
     HandlerRow{kafka::ApiKey::metadata, handle_metadata},
     HandlerRow{kafka::ApiKey::offset_commit, handle_offset_commit},
@@ -90,6 +89,7 @@ constexpr std::array kHandlers{
     HandlerRow{kafka::ApiKey::naru_offline_logs, handle_naru_offline_logs},
     HandlerRow{kafka::ApiKey::naru_add_partitions_to_txn, handle_naru_add_partitions_to_txn},
     HandlerRow{kafka::ApiKey::naru_producers, handle_naru_producers},
+    HandlerRow{kafka::ApiKey::naru_forward, handle_naru_forward},
 };
 static_assert(std::ranges::equal(kHandlers, kafka::kApiTable, {}, &HandlerRow::key, &kafka::ApiRow::key),
               "every advertised API has a handler, in the order of the API table");
@@ -98,10 +98,23 @@ const HandlerRow& find_handler(const kafka::ApiRow& api) {
   return kHandlers[&api - kafka::kApiTable.data()];
 }
 
-// What a broker asks is answered here, so that nothing goes round in circles.
-bool should_be_passed_on(const HandlerRow& row, const RequestContext& context, const kafka::WireReader& body) {
-  if (!row.only_by_controller || context.connection->client_software().name == kPeerSoftware) return false;
+// What was passed on is answered here, so that nothing goes round in circles.
+bool should_be_passed_on(const HandlerRow& row, const RequestContext& context, const kafka::WireReader& body,
+                         size_t max_frame_bytes) {
+  if (!row.only_by_controller || context.was_forwarded) return false;
+  if (context.frame.size() + kForwardingBytes > max_frame_bytes) return false;
   return row.key != kafka::ApiKey::incremental_alter_configs || !asks_for_loggers(context, body);
+}
+
+// What brokers ask each other is nobody else's business: as for an API that does not exist, there is no answer.
+std::optional<Response> refuse_stranger(const BrokerServices& services, const Caller& caller,
+                                        const kafka::ApiRow& api) {
+  if (!api.between_brokers) return std::nullopt;
+  if (services.authorizer.authorize(caller, Operation::cluster_action, ResourceType::cluster, kClusterResource)) {
+    return std::nullopt;
+  }
+  return close_connection(
+      fmt::format("{} is for brokers, and the caller on listener {} may not act as one", api.name, caller.listener));
 }
 
 // KIP-511: a client that is newer than we are learns our range from a version 0 answer.
@@ -115,19 +128,14 @@ Response refuse_newer_api_versions(int32_t correlation_id) {
 }
 
 std::string describe_client(const RequestContext& context) {
-  return fmt::format("{} ({})", context.connection->peer().to_string(), context.client_id.value_or("no client id"));
-}
-
-uint64_t size_of(const Response& response) {
-  uint64_t bytes = 0;
-  for (const OutputChunk& chunk : response.chunks) bytes += chunk_size(chunk);
-  return bytes;
+  return fmt::format("{} ({})", context.caller.address.to_string(), context.client_id.value_or("no client id"));
 }
 
 }  // namespace
 
-RequestDispatcher::RequestDispatcher(const BrokerServices& services, RequestMetrics& metrics)
-    : services_(services), metrics_(metrics), slow_requests_(services.config.slow_request) {}
+RequestDispatcher::RequestDispatcher(const BrokerServices& services, RequestMetrics& metrics,
+                                     ConnectionSettings settings)
+    : services_(services), metrics_(metrics), settings_(settings), slow_requests_(services.config.slow_request) {}
 
 void RequestDispatcher::tell_of_no_answer(const RequestContext& context, const Response& response) {
   const auto skipped = no_answer_lines_.line_allowed(services_.clock.now());
@@ -144,59 +152,84 @@ Task<void> RequestDispatcher::handle(Request request) {
     request.connection->respond(request.slot, close_connection(header.error().to_string()));
     co_return;
   }
-  Response response = co_await answer(request, *header, reader);
-  request.connection->respond(request.slot, std::move(response));
+  const Origin origin{.connection = request.connection,
+                      .caller = *request.caller,
+                      .frame = request.frame,
+                      .received = request.received};
+  Answer answered = co_await answer(origin, *header, reader);
+  if (answered.throttle > Milliseconds(0)) request.connection->mute_until(services_.clock.now() + answered.throttle);
+  request.connection->respond(request.slot, std::move(answered.response));
 }
 
-Task<Response> RequestDispatcher::answer(const Request& request, const kafka::DecodedRequestHeader& header,
-                                         kafka::WireReader& body) {
-  if (!header.version_supported()) co_return refuse_newer_api_versions(header.header.correlation_id);
-  RequestTimes times(request.received);
+Task<ForwardedRequests::Answer> RequestDispatcher::answer_forwarded(const RequestContext& envelope, CallerPtr caller,
+                                                                    SharedBytes frame) {
+  kafka::WireReader reader(frame.view());
+  const auto header = kafka::decode_request_header(reader);
+  if (!header) co_return Answer{.response = close_connection(header.error().to_string())};
+  if (!header->version_supported() || !find_handler(*header->api).only_by_controller) {
+    co_return Answer{.response = close_connection(fmt::format("{} is not passed on", header->api->name))};
+  }
+  const Origin origin{.connection = envelope.connection,
+                      .caller = *caller,
+                      .frame = frame,
+                      .received = envelope.received,
+                      .was_forwarded = true};
+  co_return co_await answer(origin, *header, reader);
+}
+
+Task<ForwardedRequests::Answer> RequestDispatcher::answer(Origin origin, const kafka::DecodedRequestHeader& header,
+                                                          kafka::WireReader& body) {
+  if (!header.version_supported()) {
+    co_return Answer{.response = refuse_newer_api_versions(header.header.correlation_id)};
+  }
+  if (auto refused = refuse_stranger(services_, origin.caller, *header.api)) {
+    co_return Answer{.response = std::move(*refused)};
+  }
+  RequestTimes times(origin.received);
   times.mark(RequestStage::queued, services_.clock.now());
   const HandlerRow& row = find_handler(*header.api);
   DecodedMemory memory(services_.memory, row.memory_multiple);
   if (!is_planted(RequestCanary::unpaid_arrays)) body.pay_for_arrays_from(memory);
+  Quota quota(services_.quotas, origin.caller,
+              {.kind = row.quota, .client_id = header.header.client_id.value_or(""), .bytes = origin.frame.size()});
   RequestContext context{.api = *header.api,
                          .version = header.version(),
                          .correlation_id = header.header.correlation_id,
                          .client_id = header.header.client_id,
-                         .principal = kAnonymous,
-                         .connection = request.connection,
-                         .frame = request.frame,
-                         .received = request.received,
+                         .caller = origin.caller,
+                         .connection = origin.connection,
+                         .frame = origin.frame,
+                         .received = origin.received,
                          .times = times,
                          .memory = memory,
+                         .quota = quota,
+                         .forwarded = *this,
+                         .was_forwarded = origin.was_forwarded,
                          .given_up = {}};
-  std::optional<Response> passed_on;
-  if (should_be_passed_on(row, context, body)) {
-    auto forwarded = co_await services_.controller_link.forward(context);
-    if (forwarded) {
-      passed_on = std::move(*forwarded);
-    } else {
-      context.given_up = std::move(forwarded).error();
-    }
-  }
-  Response response;
-  if (passed_on) {
-    response = std::move(*passed_on);
-  } else {
-    response = co_await row.handler(services_, context, body);
-  }
+  Answer answered = co_await answer_here_or_forward(context, body);
+  Response& response = answered.response;
 
   if (response.close_as == ConnectionEnd::no_answer) tell_of_no_answer(context, response);
   const MonotonicTime now = services_.clock.now();
   // A handler that does not say where its work ends has waited for nobody.
   const bool said_when_handled = times.charged(RequestStage::handled) > Duration::zero();
   times.mark(said_when_handled ? RequestStage::committed : RequestStage::handled, now);
-  const uint64_t bytes_out = size_of(response);
-  metrics_.record(*header.api, times, request.frame.size(), bytes_out);
+  metrics_.record(*header.api, times, origin.frame.size(), size_of(response.chunks));
   response.send_time = {.histogram = &metrics_.send_seconds(*header.api), .finished = now};
   if (slow_requests_.is_slow(times)) slow_requests_.observe(context.api.name, describe_client(context), times, now);
-  if (const Milliseconds delay = services_.throttle.delay(context, request.frame.size(), bytes_out);
-      delay > Milliseconds(0)) {
-    context.connection->mute_until(now + delay);
+  co_return answered;
+}
+
+Task<ForwardedRequests::Answer> RequestDispatcher::answer_here_or_forward(RequestContext& context,
+                                                                          kafka::WireReader& body) {
+  const HandlerRow& row = find_handler(context.api);
+  if (should_be_passed_on(row, context, body, settings_.max_frame_bytes)) {
+    auto forwarded = co_await services_.controller_link.forward(context);
+    if (forwarded && *forwarded) co_return std::move(**forwarded);
+    if (!forwarded) context.given_up = std::move(forwarded).error();
   }
-  co_return response;
+  Response response = co_await row.handler(services_, context, body);
+  co_return Answer{.response = std::move(response), .throttle = context.quota.charge()};
 }
 
 }  // namespace naru

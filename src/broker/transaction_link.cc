@@ -53,7 +53,7 @@ Task<Result<AddPartitionsAnswer>> TransactionLink::ask_elsewhere(BrokerId coordi
   const MetadataImagePtr image = parts_.metadata.current();
   const BrokerMetadata* broker = image->find_broker(coordinator);
   if (broker == nullptr || broker->listeners.empty()) co_return failure(Status(ErrorCode::coordinator_not_available));
-  const Peer peer{coordinator, {broker->listeners.front().host, broker->listeners.front().port}};
+  const Peer peer{coordinator, address_for_brokers(broker->listeners)};
   kafka::NaruAddPartitionsToTxnRequest asked;
   asked.broker_id = parts_.self;
   asked.broker_epoch = parts_.broker_epoch();

@@ -3,6 +3,8 @@
 #include "client/broker_error.h"
 #include "kafka_protocol/messages/describe_cluster_request.h"
 #include "kafka_protocol/messages/describe_cluster_response.h"
+#include "kafka_protocol/messages/describe_configs_request.h"
+#include "kafka_protocol/messages/describe_configs_response.h"
 #include "kafka_protocol/messages/describe_log_dirs_request.h"
 #include "kafka_protocol/messages/describe_log_dirs_response.h"
 
@@ -59,6 +61,28 @@ Task<Result<std::optional<BrokerClock>>> ask_for_time(BrokerConnection& connecti
   times.broker = response.naru_time_ms;
   if (response.naru_time_ms < 0) co_return std::nullopt;
   co_return times;
+}
+
+Task<Result<ListenerSettings>> describe_listeners(BrokerConnection& connection, BrokerId broker, Duration timeout) {
+  constexpr int8_t kBrokerResource = 4;
+  constexpr std::string_view kListeners = "listeners";
+  constexpr std::string_view kBetweenBrokers = "inter.broker.listener.name";
+  const std::string name = fmt::format("{}", broker);
+  kafka::DescribeConfigsRequest request;
+  auto& resource = request.resources.emplace_back();
+  resource.resource_type = kBrokerResource;
+  resource.resource_name = name;
+  resource.configuration_keys.emplace({kListeners, kBetweenBrokers});
+  NARU_CO_TRY_ASSIGN(const auto response, co_await connection.call<kafka::DescribeConfigsResponse>(request, timeout));
+  ListenerSettings settings;
+  for (const auto& result : response.results) {
+    NARU_CO_TRY(broker_error(result.error_code, fmt::format("broker {}", name), result.error_message));
+    for (const auto& config : result.configs) {
+      if (config.name == kListeners) settings.listeners = config.value.value_or("");
+      if (config.name == kBetweenBrokers) settings.between_brokers = config.value;
+    }
+  }
+  co_return settings;
 }
 
 }  // namespace naru::client

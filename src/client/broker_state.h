@@ -1,4 +1,4 @@
-// What one broker says about itself: its disks and its clock.
+// What one broker says about itself: its disks, its clock and its listeners.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,12 @@ struct BrokerClock {
 // Nothing from a broker that does not tell.
 Task<Result<std::optional<BrokerClock>>> ask_for_time(BrokerConnection& connection, const Clock& clock,
                                                       Duration timeout);
+
+struct ListenerSettings {
+  std::string listeners;                       // "NAME://HOST:PORT,..."
+  std::optional<std::string> between_brokers;  // the one that is set apart for brokers
+};
+// `broker` is the one at the other end.
+Task<Result<ListenerSettings>> describe_listeners(BrokerConnection& connection, BrokerId broker, Duration timeout);
 
 }  // namespace naru::client

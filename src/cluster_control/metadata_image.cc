@@ -19,6 +19,10 @@ bool same_bucket(const PartitionBucketPtr& a, const PartitionBucketPtr& b) {
 
 }  // namespace
 
+Endpoint address_for_brokers(const std::vector<BrokerListener>& listeners) {
+  return {listeners.front().host, listeners.front().port};
+}
+
 const PartitionState* TopicMetadata::partition(PartitionIndex index) const {
   if (index.value() < 0 || index.value() >= partition_count()) return nullptr;
   return partitions[static_cast<size_t>(index.value())].get();

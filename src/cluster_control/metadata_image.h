@@ -20,6 +20,7 @@
 #include "foundation/ids.h"
 #include "foundation/time.h"
 #include "foundation/uuid.h"
+#include "platform/transport.h"
 
 namespace naru {
 
@@ -70,6 +71,10 @@ struct BrokerListener {
 
   bool operator==(const BrokerListener&) const = default;
 };
+
+// Where other brokers reach one with these listeners, of which there is at least one: a broker registers the listener
+// that brokers use first (inter.broker.listener.name).
+Endpoint address_for_brokers(const std::vector<BrokerListener>& listeners);
 
 struct BrokerMetadata {
   BrokerId id;

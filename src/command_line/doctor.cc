@@ -98,6 +98,8 @@ class Examination {
   Task<void> examine_state(const client::BrokerInfo& broker, client::BrokerConnection& connection) {
     const auto clock = co_await client::ask_for_time(connection, context_.seams.clock, context_.common.timeout);
     if (clock && *clock) findings_.push_back(judge_clock(broker, **clock));
+    const auto listeners = co_await client::describe_listeners(connection, broker.id, context_.common.timeout);
+    if (listeners) findings_.push_back(judge_listeners(broker, *listeners));
     const auto folders = co_await client::describe_log_folders(connection, context_.common.timeout);
     if (!folders) co_return;
     for (Finding& finding : judge_folders(broker, *folders)) findings_.push_back(std::move(finding));

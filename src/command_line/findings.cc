@@ -79,6 +79,23 @@ Finding judge_clock(const client::BrokerInfo& broker, const client::BrokerClock&
           "timestamps, retention by time and reading by time suffer: synchronise the clocks (chrony, ntp)"};
 }
 
+Finding judge_listeners(const client::BrokerInfo& broker, const client::ListenerSettings& settings) {
+  const std::string check = fmt::format("listeners of broker {}", broker.id);
+  const bool several = settings.listeners.find(',') != std::string::npos;
+  if (several && settings.between_brokers) {
+    return {Verdict::ok, check, fmt::format("{} is for brokers alone", *settings.between_brokers), ""};
+  }
+  const std::string address = settings.listeners.substr(0, settings.listeners.find(','));
+  const size_t host = address.find("://");
+  const auto endpoint = parse_endpoint(host == std::string::npos ? address : address.substr(host + 3));
+  if (endpoint && endpoint->is_loopback()) {
+    return {Verdict::ok, check, "shared by clients and brokers, and reached from this machine only", ""};
+  }
+  return {Verdict::warn, check, "shared by clients and brokers: every client there has the rights of a broker",
+          "give brokers a listener of their own in a network that clients cannot reach: a second one in `listeners`, "
+          "named by `inter.broker.listener.name`"};
+}
+
 Findings judge_folders(const client::BrokerInfo& broker, const std::vector<client::LogFolder>& folders) {
   Findings findings;
   for (const client::LogFolder& folder : folders) {

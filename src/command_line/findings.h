@@ -31,6 +31,8 @@ Finding judge_versions(const client::ApiVersions& versions);
 Finding judge_advertised(const client::BrokerInfo& broker, const Status& asked, Duration took,
                          const std::vector<Endpoint>& given);
 Finding judge_clock(const client::BrokerInfo& broker, const client::BrokerClock& clock);
+// Whether strangers could act as a broker.
+Finding judge_listeners(const client::BrokerInfo& broker, const client::ListenerSettings& settings);
 // Those of a broker; only what is not in order.
 Findings judge_folders(const client::BrokerInfo& broker, const std::vector<client::LogFolder>& folders);
 Findings judge_partitions(const client::ClusterMetadata& metadata);

@@ -45,6 +45,19 @@ TEST(Findings, Clocks) {
   EXPECT_EQ(judge_clock(broker("b"), {.broker = 100, .before = 5'100, .after = 5'110}).found, "5.0 s behind ours");
 }
 
+TEST(Findings, ListenersThatClientsAndBrokersShare) {
+  const auto judge = [](std::string listeners, std::optional<std::string> between_brokers = {}) {
+    return judge_listeners(broker("b"), {.listeners = std::move(listeners), .between_brokers = between_brokers});
+  };
+  EXPECT_EQ(judge("PLAINTEXT://127.0.0.1:9092").verdict, Verdict::ok);
+  EXPECT_EQ(judge("PLAINTEXT://0.0.0.0:9092").verdict, Verdict::warn);
+  EXPECT_EQ(judge("PLAINTEXT://10.0.0.1:9092", "PLAINTEXT").verdict, Verdict::warn) << "there is no other";
+  EXPECT_EQ(judge("A://10.0.0.1:9092,B://10.0.0.1:9093").verdict, Verdict::warn) << "brokers use the first";
+  const Finding apart = judge("A://10.0.0.1:9092,B://10.0.0.1:9093", "B");
+  EXPECT_EQ(apart.verdict, Verdict::ok);
+  EXPECT_EQ(apart.found, "B is for brokers alone");
+}
+
 TEST(Findings, FoldersOfABroker) {
   constexpr uint64_t kGiB = 1ull << 30;
   const Findings findings =

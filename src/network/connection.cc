@@ -18,13 +18,13 @@ constexpr size_t kLeastBytesPerLook = 256 * 1024;
 
 }  // namespace
 
-Connection::Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings,
-                       Environment environment)
+Connection::Connection(std::unique_ptr<Stream> stream, CallerPtr caller, Door& door, Environment environment)
     : stream_(std::move(stream)),
-      listener_name_(std::move(listener_name)),
-      settings_(settings),
+      door_(door),
+      settings_(door.settings()),
       environment_(std::move(environment)),
-      frames_(settings.max_frame_bytes) {}
+      caller_(std::move(caller)),
+      frames_(settings_.max_frame_bytes, door.make_framing()) {}
 
 Connection::~Connection() = default;
 
@@ -136,17 +136,19 @@ void Connection::hand_out(SharedBytes frame) {
     // Sequentially consistent, here and in all_is_sent(): one of the two sides must see what the other has written.
     if (in_flight_.load() < settings_.max_in_flight) too_many_in_flight_.store(false);
   }
-  environment_.processor.process({.connection = shared_from_this(),
-                                  .slot = next_slot_++,
-                                  .frame = std::move(frame),
-                                  .memory = std::exchange(paid_, MemoryLease()),
-                                  .received = last_read_});
+  door_.process({.connection = shared_from_this(),
+                 .caller = caller_,
+                 .slot = next_slot_++,
+                 .frame = std::move(frame),
+                 .memory = std::exchange(paid_, MemoryLease()),
+                 .received = last_read_});
 }
 
 // True: it is paid. False: a turn comes when it is, or the connection is closed.
 bool Connection::pay_for(size_t frame_bytes) {
-  if (paid_.bytes() > 0) return true;
   const size_t bytes = FrameReader::memory_of(frame_bytes) + kMemoryPerRequest;
+  if (paid_.bytes() >= bytes) return true;
+  if (paid_.bytes() > 0) return pay_for_more(bytes - paid_.bytes());
   if (auto lease = environment_.memory.reserve_now(MemoryAccount::request_bodies, bytes)) {
     paid_ = std::move(*lease);
     return true;
@@ -177,6 +179,18 @@ bool Connection::pay_for(size_t frame_bytes) {
   }
   memory_waiter_ = *waiter;
   return !waiting_for_memory_;  // it may have been there after all
+}
+
+// Of a frame whose end is not known. Nobody waits while it holds a part: two such frames could wait for each other.
+bool Connection::pay_for_more(size_t bytes) {
+  auto lease = environment_.memory.reserve_now(MemoryAccount::request_bodies, bytes);
+  if (lease) {
+    paid_.merge(std::move(*lease));
+    return true;
+  }
+  ignore_further_input();
+  close(ConnectionEnd::memory, "the memory budget has no room for a request that became larger");
+  return false;
 }
 
 void Connection::continue_in_next_turn() {

@@ -17,6 +17,7 @@
 #include "async/strand.h"
 #include "foundation/shared_bytes.h"
 #include "network/connection_metrics.h"
+#include "network/door.h"
 #include "network/frame_reader.h"
 #include "network/output_buffer.h"
 #include "network/response_queue.h"
@@ -26,42 +27,10 @@
 
 namespace naru {
 
-class Connection;
-
-// A frame to be answered by exactly one Connection::respond().
-struct Request {
-  std::shared_ptr<Connection> connection;
-  uint64_t slot = 0;
-  SharedBytes frame;       // without its size field
-  MemoryLease memory;      // for the frame and the work on it
-  MonotonicTime received;  // when its last byte was read
-};
-
 // What the layers above keep with a connection. Goes when the connection is closed, on its loop.
 class ConnectionAttachment {
  public:
   virtual ~ConnectionAttachment() = default;
-};
-
-class RequestProcessor {
- public:
-  virtual ~RequestProcessor() = default;
-  // On the connection's loop, in the order of arrival; must not block.
-  virtual void process(Request request) = 0;
-};
-
-struct ConnectionSettings {
-  size_t max_frame_bytes = 100 << 20;
-  size_t max_in_flight = 64;
-  Duration idle_timeout = 10min;
-  Duration frame_timeout = 30s;        // a frame that has begun must be whole by then
-  size_t max_unsent_files = SIZE_MAX;  // that unread answers keep open, before the next requests have to wait
-};
-
-// Who the client says it is (ApiVersions v3+); unknown until then.
-struct ClientSoftware {
-  std::string name;
-  std::string version;
 };
 
 class Connection final : public StreamObserver, public std::enable_shared_from_this<Connection> {
@@ -72,14 +41,12 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
     MemoryBudget& memory;
     MemoryBudget& small_requests;  // for those that would have to wait for `memory`
     ConnectionMetrics& metrics;
-    LogRate& lines;  // about closed connections
-    RequestProcessor& processor;
+    LogRate& lines;                 // about closed connections
     UniqueFunction<void()> closed;  // called once, on the loop, when the stream is closed
     uint64_t number = 0;            // rises from connection to connection
   };
 
-  Connection(std::unique_ptr<Stream> stream, std::string listener_name, ConnectionSettings settings,
-             Environment environment);
+  Connection(std::unique_ptr<Stream> stream, CallerPtr caller, Door& door, Environment environment);
   ~Connection() override;
 
   void start();  // on the stream's loop
@@ -99,7 +66,6 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   uint64_t number() const { return environment_.number; }
   const Endpoint& peer() const { return stream_->peer(); }
   const Endpoint& local() const { return stream_->local(); }
-  const std::string& listener_name() const { return listener_name_; }
   // Cancelled when nobody waits for more than what there is: when nobody will read a response any more, and already
   // when the connection is only going to be closed.
   CancelToken gone() const { return gone_.token(); }
@@ -110,9 +76,8 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
 
   // Loop thread: what follows on this connection cannot be understood any more.
   void ignore_further_input();
-  // Loop thread (ApiVersions is handled there, before it first suspends).
-  void set_client_software(ClientSoftware software) { client_software_ = std::move(software); }
-  const ClientSoftware& client_software() const { return client_software_; }
+  // Loop thread. For requests from the next one on; those under way keep the caller that they came with.
+  void set_caller(CallerPtr caller) { caller_ = std::move(caller); }
   // Loop thread. At most one; a new one takes the place of the old.
   void attach(std::shared_ptr<ConnectionAttachment> attachment) { attachment_ = std::move(attachment); }
   const std::shared_ptr<ConnectionAttachment>& attachment() const { return attachment_; }
@@ -133,6 +98,7 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   bool take_next_frame();
   void hand_out(SharedBytes frame);
   bool pay_for(size_t bytes);
+  bool pay_for_more(size_t bytes);
   bool may_read() const;
   void continue_in_next_turn();
   void watch_half_read_frame();
@@ -150,15 +116,15 @@ class Connection final : public StreamObserver, public std::enable_shared_from_t
   void close_on_loop();
 
   std::unique_ptr<Stream> stream_;
-  const std::string listener_name_;
+  Door& door_;
   const ConnectionSettings settings_;
   Environment environment_;
   CancelSource gone_;
   CancelSource cut_off_;
-  ClientSoftware client_software_;
   const PinnedFiles pinned_files_ = std::make_shared<std::atomic<size_t>>(0);
 
   // Loop thread only.
+  CallerPtr caller_;
   FrameReader frames_;
   std::optional<SharedBytes> unpaid_frame_;  // whole, and waiting for memory
   uint64_t next_slot_ = 0;

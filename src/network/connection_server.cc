@@ -8,30 +8,25 @@
 namespace naru {
 
 ConnectionServer::ConnectionServer(Seams seams, MemoryBudget& memory, MemoryBudget& small_requests,
-                                   MetricsRegistry& metrics, RequestProcessor& processor, ConnectionSettings settings,
-                                   ServerLimits limits)
-    : seams_(seams),
-      memory_(memory),
-      small_requests_(small_requests),
-      metrics_(metrics),
-      processor_(processor),
-      settings_(settings),
-      limits_(std::move(limits)) {}
+                                   MetricsRegistry& metrics, ServerLimits limits)
+    : seams_(seams), memory_(memory), small_requests_(small_requests), metrics_(metrics), limits_(std::move(limits)) {}
 
 ConnectionServer::~ConnectionServer() = default;
 
-Result<Endpoint> ConnectionServer::listen(const std::string& listener_name, const Endpoint& address) {
+Result<Endpoint> ConnectionServer::listen(const ListenerOptions& options, Door& door) {
   NARU_TRY_ASSIGN(auto listener,
-                  seams_.transport.listen(address, [this, listener_name](std::unique_ptr<Stream> stream) {
-                    accept(listener_name, std::move(stream));
+                  seams_.transport.listen(options.address, [this, options, &door](std::unique_ptr<Stream> stream) {
+                    accept(options, door, std::move(stream));
                   }));
   const Endpoint bound = listener->address();
   listeners_.push_back(std::move(listener));
   return bound;
 }
 
-void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<Stream> stream) {
+void ConnectionServer::accept(const ListenerOptions& listener, Door& door, std::unique_ptr<Stream> stream) {
   const std::string host = stream->peer().host;
+  auto caller = std::make_shared<const Caller>(
+      Caller{.listener = listener.name, .purpose = listener.purpose, .address = stream->peer()});
   std::shared_ptr<Connection> connection;
   std::optional<ConnectionRefusal> refusal;
   bool serving = false;
@@ -42,14 +37,13 @@ void ConnectionServer::accept(const std::string& listener_name, std::unique_ptr<
       const uint64_t id = stream->number();
       newest_ = std::max(newest_, id);
       connection =
-          std::make_shared<Connection>(std::move(stream), listener_name, settings_,
+          std::make_shared<Connection>(std::move(stream), std::move(caller), door,
                                        Connection::Environment{.clock = seams_.clock,
                                                                .scheduler = seams_.scheduler,
                                                                .memory = memory_,
                                                                .small_requests = small_requests_,
                                                                .metrics = metrics_,
                                                                .lines = close_lines_,
-                                                               .processor = processor_,
                                                                .closed = [this, id, host] { forget(id, host); },
                                                                .number = id});
       connections_.emplace(id, connection);

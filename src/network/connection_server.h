@@ -24,16 +24,22 @@ struct ServerLimits {
   std::map<std::string, size_t> per_address_overrides;  // by address, in place of max_connections_per_address
 };
 
+struct ListenerOptions {
+  std::string name;
+  Endpoint address;
+  ListenerPurpose purpose = ListenerPurpose::clients;
+};
+
 // Thread-safe. listen() and stop() on a loop thread.
 class ConnectionServer {
  public:
   // Requests are paid for from `memory`; small ones that would have to wait for it, from `small_requests`.
   ConnectionServer(Seams seams, MemoryBudget& memory, MemoryBudget& small_requests, MetricsRegistry& metrics,
-                   RequestProcessor& processor, ConnectionSettings settings, ServerLimits limits);
+                   ServerLimits limits);
   ~ConnectionServer();
 
-  // Returns the address that clients can connect to, with its real port.
-  Result<Endpoint> listen(const std::string& listener_name, const Endpoint& address);
+  // Returns the address that clients can connect to, with its real port. The door outlives the server.
+  Result<Endpoint> listen(const ListenerOptions& options, Door& door);
 
   // Before listen(): clients are let in, within the limits, and nothing is read from them until serve().
   void hold_back();
@@ -51,7 +57,7 @@ class ConnectionServer {
   Task<void> stop(MonotonicTime deadline);
 
  private:
-  void accept(const std::string& listener_name, std::unique_ptr<Stream> stream);
+  void accept(const ListenerOptions& listener, Door& door, std::unique_ptr<Stream> stream);
   std::optional<ConnectionRefusal> reason_to_refuse(const std::string& host) const;
   void refuse(Stream& stream, const std::string& host, ConnectionRefusal why);
   void forget(uint64_t id, const std::string& host);
@@ -63,8 +69,6 @@ class ConnectionServer {
   ConnectionMetrics metrics_;
   LogRate refusal_lines_{1};
   LogRate close_lines_{20};
-  RequestProcessor& processor_;
-  const ConnectionSettings settings_;
   std::vector<std::unique_ptr<Listener>> listeners_;
 
   mutable std::mutex mutex_;  // held for look-ups only

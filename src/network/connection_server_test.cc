@@ -16,8 +16,10 @@ constexpr size_t kBlockingResponse = 300 * 1024;  // the same, but not so much t
 constexpr size_t kNumberBytes = 4;
 
 // Answers with so many bytes as it is told, or keeps the requests until it is told to answer.
-class Answering final : public RequestProcessor {
+class Answering final : public Door {
  public:
+  ConnectionSettings settings() const override { return connection_settings; }
+  std::unique_ptr<Framing> make_framing() const override { return std::make_unique<SizePrefixedFraming>(); }
   void process(Request request) override {
     ++seen;
     log.push_back(request.connection->peer().port);
@@ -45,6 +47,7 @@ class Answering final : public RequestProcessor {
     }
   }
 
+  ConnectionSettings connection_settings;
   size_t bytes = kLargeResponse;
   std::shared_ptr<const File> file;  // every answer ends with its beginning
   FilePins* file_pins = nullptr;
@@ -105,9 +108,10 @@ class ConnectionServerTest : public testing::Test {
     metrics_ = std::make_unique<MetricsRegistry>();
     memory_ = std::make_unique<MemoryBudget>(memory);
     small_requests_ = std::make_unique<MemoryBudget>(small_requests);
-    server_ = std::make_unique<ConnectionServer>(process_->seams(), *memory_, *small_requests_, *metrics_, processor_,
-                                                 settings, std::move(limits));
-    ASSERT_TRUE(server_->listen("PLAINTEXT", {"broker", 9092}));
+    processor_.connection_settings = settings;
+    server_ =
+        std::make_unique<ConnectionServer>(process_->seams(), *memory_, *small_requests_, *metrics_, std::move(limits));
+    ASSERT_TRUE(server_->listen({.name = "PLAINTEXT", .address = {"broker", 9092}}, processor_));
   }
   void SetUp() override { start_server({.idle_timeout = 60s}, {}, 64 << 20); }
 

@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "foundation/assert.h"
-#include "foundation/endian.h"
 
 namespace naru {
 namespace {
 
-constexpr size_t kSizeField = sizeof(int32_t);
 // A beginning that is longer stays in its block: copying it back and forth would cost more than the memory.
 constexpr size_t kLeftoverMax = 4 * 1024;
 
@@ -44,10 +42,10 @@ void FrameReader::return_block() {
 
 MutableBytesView FrameReader::space() {
   if (!block_) borrow_block();
-  if (const auto pending = pending_frame_bytes()) {
-    make_room_for(kSizeField + *pending);
+  if (pending_) {
+    make_room_for(pending_->total());
   } else if (end_ == block_->capacity) {
-    make_room_for(kSizeField);
+    make_room_for(std::max(kBlockSize, 2 * unread()));
   }
   return {block_->bytes.get() + end_, block_->capacity - end_};
 }
@@ -57,18 +55,23 @@ void FrameReader::received(size_t bytes) {
   end_ += bytes;
 }
 
+FrameReader::Next FrameReader::too_large(size_t bytes) const {
+  return {.error =
+              error(ErrorCode::malformed_request, "a frame of {} bytes; the limit is {}", bytes, max_frame_bytes_)};
+}
+
 FrameReader::Next FrameReader::next() {
-  if (unread() < kSizeField) return {};
-  const auto size = load_big_endian<int32_t>(first());
-  if (size < 0 || static_cast<size_t>(size) > max_frame_bytes_) {
-    return {.error =
-                error(ErrorCode::malformed_request, "a frame of {} bytes; the limit is {}", size, max_frame_bytes_)};
-  }
-  const size_t total = kSizeField + static_cast<size_t>(size);
-  if (unread() < total) return {};
+  if (unread() == 0) return {};
+  auto found = framing_->find({first(), unread()});
+  if (!found) return {.error = std::move(found).error()};
+  pending_ = *found;
+  if (!pending_) return unread() > max_frame_bytes_ ? too_large(unread()) : Next();
+  if (pending_->content > max_frame_bytes_) return too_large(pending_->content);
+  if (unread() < pending_->total()) return {};
   if (!block_) borrow_block();
-  const BytesView content(first() + kSizeField, static_cast<size_t>(size));
-  begin_ += total;
+  const BytesView content(first() + pending_->before, pending_->content);
+  begin_ += pending_->total();
+  pending_.reset();
   if (content.size() <= kCopiedFrameMax) return {.frame = copy_of(content)};
   lent_ = true;
   return {.frame = SharedBytes(block_, content)};
@@ -81,8 +84,9 @@ void FrameReader::rest() {
 }
 
 std::optional<size_t> FrameReader::pending_frame_bytes() const {
-  if (unread() < kSizeField) return std::nullopt;
-  return static_cast<size_t>(load_big_endian<int32_t>(first()));
+  if (pending_) return pending_->total();
+  if (block_ && unread() > kBlockSize) return block_->capacity;
+  return std::nullopt;
 }
 
 size_t FrameReader::memory_of(size_t frame_bytes) {

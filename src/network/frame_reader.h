@@ -1,4 +1,4 @@
-// Cuts a byte stream into frames (int32 size + content). No I/O.
+// Cuts a byte stream into frames, in the way of a protocol's Framing. No I/O.
 //
 // Bytes are read into a block of 16 KiB that the thread lends to whoever reads. Small frames are copied out of it, so
 // that a request which waits for long (a parked fetch) holds its own bytes and no more; the block goes back to the
@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "foundation/bytes.h"
 #include "foundation/shared_bytes.h"
 #include "foundation/status.h"
+#include "network/framing.h"
 
 namespace naru {
 
@@ -25,15 +27,17 @@ class FrameReader {
   // Up to this size a frame is copied.
   static constexpr size_t kCopiedFrameMax = 2 * 1024;
 
-  explicit FrameReader(size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
+  explicit FrameReader(size_t max_frame_bytes,
+                       std::unique_ptr<Framing> framing = std::make_unique<SizePrefixedFraming>())
+      : max_frame_bytes_(max_frame_bytes), framing_(std::move(framing)) {}
 
   // Where the next bytes go; never empty. Call received() with how many came.
   MutableBytesView space();
   void received(size_t bytes);
 
   struct Next {
-    std::optional<SharedBytes> frame;  // content without the size field
-    Status error;                      // a size that is negative or too large: the stream cannot be understood any more
+    std::optional<SharedBytes> frame;  // its content
+    Status error;                      // malformed or too large: the stream cannot be understood any more
   };
   // The next whole frame, if there is one.
   Next next();
@@ -47,7 +51,8 @@ class FrameReader {
   // Whether a frame has begun and is not whole.
   bool in_the_middle() const { return unread() > 0; }
 
-  // The size of the frame that has begun but is not whole, as far as it is known: what to pay for before reading on.
+  // The size of the frame that has begun but is not whole: what to pay for before reading on. Where the end is not
+  // known yet, the memory that is used so far.
   std::optional<size_t> pending_frame_bytes() const;
 
   // How much memory a request with a frame of this size keeps alive.
@@ -65,9 +70,12 @@ class FrameReader {
   void borrow_block();
   void return_block();
   void make_room_for(size_t frame_total);
+  Next too_large(size_t bytes) const;
   const std::byte* first() const { return block_ ? block_->bytes.get() + begin_ : leftover_.data(); }
 
   size_t max_frame_bytes_;
+  std::unique_ptr<Framing> framing_;
+  std::optional<FrameBounds> pending_;  // of the frame that has begun, if they are known
   std::shared_ptr<Block> block_;
   bool lent_ = false;  // frames that were given out are views of the block
   size_t begin_ = 0;   // first byte not given out

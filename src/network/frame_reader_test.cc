@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foundation/byte_writer.h"
+#include "network/line_framing_testing.h"
 
 namespace naru {
 namespace {
@@ -57,6 +58,43 @@ TEST(FrameReader, GivesTheSameFramesHoweverTheStreamIsCut) {
   }
 }
 
+TEST(FrameReader, FindsFramesThatDoNotTellTheirSizeBeforehand) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::string stream;
+    std::vector<std::string> expected;
+    for (int i = 0; i < 30; ++i) {
+      const size_t largest = random() % 8 == 0 ? 100'000 : 300;
+      expected.emplace_back(random() % largest, static_cast<char>('a' + i % 26));
+      stream += expected.back() + "\n";
+    }
+    FrameReader reader(1 << 20, std::make_unique<LineFraming>());
+    const size_t largest_piece = 1 + random() % (seed % 2 == 0 ? 64 : 50'000);
+    const auto frames = read_all(reader, as_bytes(stream), [&] { return 1 + random() % largest_piece; });
+    ASSERT_EQ(frames.size(), expected.size());
+    for (size_t i = 0; i < frames.size(); ++i) ASSERT_EQ(as_text(frames[i].view()), expected[i]) << i;
+  }
+}
+
+TEST(FrameReader, RefusesAFrameWithoutAnEndBeforeItIsLargerThanTheLimit) {
+  constexpr size_t kLimit = 40'000;
+  FrameReader reader(kLimit, std::make_unique<LineFraming>());
+  size_t sent = 0;
+  while (reader.next().error.ok()) {
+    ASSERT_LE(sent, kLimit + FrameReader::kBlockSize);
+    const MutableBytesView space = reader.space();
+    ASSERT_LE(space.size(), 2 * (sent + FrameReader::kBlockSize)) << "memory grows with what has come";
+    const size_t bytes = std::min<size_t>(space.size(), 1'000);
+    std::ranges::fill(space.first(bytes), std::byte{'x'});
+    reader.received(bytes);
+    sent += bytes;
+    if (sent > FrameReader::kBlockSize && reader.next().error.ok()) {
+      EXPECT_GE(reader.pending_frame_bytes().value_or(0), sent) << "what is held is paid for";
+    }
+  }
+}
+
 TEST(FrameReader, RefusesNegativeAndOversizeLengthsBeforeAnythingIsAllocated) {
   for (const int32_t size : {-1, INT32_MIN, 1001, INT32_MAX}) {
     FrameReader reader(1000);
@@ -102,7 +140,7 @@ TEST(FrameReader, TellsTheSizeOfAFrameThatHasBegun) {
   std::ranges::copy(BytesView(bytes).first(10), reader.space().begin());
   reader.received(10);
   EXPECT_FALSE(reader.next().frame);
-  EXPECT_EQ(reader.pending_frame_bytes(), 100'000u);
+  EXPECT_EQ(reader.pending_frame_bytes(), sizeof(int32_t) + 100'000u);
   EXPECT_EQ(reader.space().size(), 100'000u - 6) << "exactly the rest of the frame";
 }
 

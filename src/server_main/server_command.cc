@@ -81,11 +81,11 @@ RealPlatformOptions platform_options(const BrokerConfig& config) {
 // Somebody at a terminal should see at once how to go on.
 void greet(const Broker& broker, const BrokerConfig& config, const std::optional<Endpoint>& admin,
            std::string_view version, Duration took) {
-  Endpoint address = broker.doors().front().address;
+  Endpoint address = broker.listeners().front().address;
   if (address.is_everywhere()) address.host = "localhost";
   std::string addresses;
-  for (const Broker::Door& door : broker.doors())
-    addresses += fmt::format(" {}://{}", door.listener, door.address.to_string());
+  for (const Broker::OpenListener& listener : broker.listeners())
+    addresses += fmt::format(" {}://{}", listener.name, listener.address.to_string());
   fmt::print(stderr, "naru {} ready:{} (node {}, cluster {}, data in {}, started in {} ms)\n", version, addresses,
              config.node_id, broker.cluster_id().to_string(), config.values.string("log.dirs"),
              std::chrono::duration_cast<Milliseconds>(took).count());

@@ -7,6 +7,7 @@
 
 #include "broker/features.h"
 #include "kafka_protocol/embedded_consumer_protocol.h"
+#include "kafka_protocol/frame.h"
 #include "kafka_protocol/wire_writer.h"
 
 namespace naru::fuzzing {
@@ -381,6 +382,26 @@ void arrange(RequestFiller& filler, kafka::MetadataRequest& request) {
     }
     if (!topic.name && topic.topic_id.is_zero()) topic.name = "orders";
   }
+}
+
+// What a broker passes on; now and then what it must not.
+void arrange(RequestFiller& filler, kafka::NaruForwardRequest& request) {
+  constexpr int32_t kCorrelationId = 7;
+  kafka::CreateTopicsRequest creation;
+  creation.topics.push_back({.name = made_topic(filler), .num_partitions = 2, .replication_factor = 1});
+  creation.timeout_ms = 1'000;
+  kafka::EncodedFrame inner;
+  switch (filler.random().below(8)) {
+    case 0:
+      inner = kafka::encode_request_frame(kafka::FetchRequest(), 12, kCorrelationId, "inside");
+      break;
+    case 1:
+      inner = kafka::encode_request_frame(kafka::DescribeQuorumRequest(), 1, kCorrelationId, "inside");
+      break;
+    default:
+      inner = kafka::encode_request_frame(creation, 5, kCorrelationId, "inside");
+  }
+  request.frame = filler.keep(inner.bytes).subspan(sizeof(int32_t));
 }
 
 void arrange(RequestFiller& filler, kafka::NaruMissingTopicsRequest& request) {

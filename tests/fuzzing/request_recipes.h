@@ -29,6 +29,7 @@ void arrange(RequestFiller& filler, kafka::JoinGroupRequest& request);
 void arrange(RequestFiller& filler, kafka::ListConfigResourcesRequest& request);
 void arrange(RequestFiller& filler, kafka::ListTransactionsRequest& request);
 void arrange(RequestFiller& filler, kafka::MetadataRequest& request);
+void arrange(RequestFiller& filler, kafka::NaruForwardRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruMissingTopicsRequest& request);
 void arrange(RequestFiller& filler, kafka::NaruOfflineLogsRequest& request);
 void arrange(RequestFiller& filler, kafka::OffsetCommitRequest& request);

@@ -32,9 +32,9 @@ Task<void> SimulatedBroker::start() {
 
 Task<Result<std::unique_ptr<Broker>>> SimulatedBroker::start_once() {
   if (coordination_ == nullptr) return Broker::start(process_->seams(), config_);
-  return Broker::start(
-      process_->seams(), config_, [this, seams = process_->seams()] { return connect(seams); }, {},
-      [this](const Broker& broker) { starting_ = &broker; });
+  return Broker::start(process_->seams(), config_,
+                       Broker::Overrides{.open_store = [this, seams = process_->seams()] { return connect(seams); },
+                                         .begun = [this](const Broker& broker) { starting_ = &broker; }});
 }
 
 Task<Result<std::unique_ptr<CoordinationStore>>> SimulatedBroker::connect(Seams seams) {

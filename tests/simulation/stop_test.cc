@@ -200,7 +200,7 @@ class StopOfAStart : public testing::Test {
       const auto connect = [&]() -> Task<Result<std::unique_ptr<CoordinationStore>>> {
         co_return service.connect(seams, host, 6s);
       };
-      const auto started = co_await Broker::start(seams, std::move(settings), connect, token);
+      const auto started = co_await Broker::start(seams, std::move(settings), {.open_store = connect}, token);
       EXPECT_FALSE(started.has_value());
       if (!started) EXPECT_EQ(started.error(), ErrorCode::cancelled);
     }(process->seams(), config(node.host()), service_, node.host(), source.token()));

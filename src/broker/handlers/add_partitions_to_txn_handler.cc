@@ -16,7 +16,7 @@ using AddedTopic = kafka::AddPartitionsToTxnRequest::AddPartitionsToTxnTopic;
 
 ErrorCode problem_with_topic(const BrokerServices& services, const RequestContext& context, const MetadataImage& image,
                              const AddedTopic& topic, PartitionIndex index) {
-  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic, topic.name)) {
+  if (!services.authorizer.authorize(context.caller, Operation::write, ResourceType::topic, topic.name)) {
     return ErrorCode::topic_authorization_failed;
   }
   if (is_internal_topic(topic.name)) return ErrorCode::topic_authorization_failed;

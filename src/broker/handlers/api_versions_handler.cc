@@ -13,6 +13,7 @@ namespace {
 
 constexpr int16_t kFirstVersionWithClientSoftware = 3;
 constexpr int16_t kFirstVersionWithFeaturesFromZero = 4;
+constexpr size_t kSoftwareWordBytes = 256;  // of each; the rest is cut off
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -24,9 +25,15 @@ bool is_software_word(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '.' || c == '-'; });
 }
 
+bool may_act_as_broker(const BrokerServices& services, const RequestContext& context) {
+  return services.authorizer.authorize(context.caller, Operation::cluster_action, ResourceType::cluster,
+                                       kClusterResource);
+}
+
 }  // namespace
 
-Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& context, kafka::WireReader& reader) {
+Task<Response> handle_api_versions(const BrokerServices& services, const RequestContext& context,
+                                   kafka::WireReader& reader) {
   kafka::ApiVersionsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
@@ -36,10 +43,12 @@ Task<Response> handle_api_versions(const BrokerServices&, const RequestContext& 
       response.error_code = ErrorCode::invalid_request;
       co_return encode_reply(context, response);
     }
-    context.connection->set_client_software(
-        {std::string(request.client_software_name), std::string(request.client_software_version)});
+    Caller caller = context.caller;
+    caller.software = {std::string(request.client_software_name.substr(0, kSoftwareWordBytes)),
+                       std::string(request.client_software_version.substr(0, kSoftwareWordBytes))};
+    context.connection->set_caller(std::make_shared<const Caller>(std::move(caller)));
   }
-  const bool to_broker = context.connection->client_software().name == kPeerSoftware;
+  const bool to_broker = request.client_software_name == kPeerSoftware && may_act_as_broker(services, context);
   for (const kafka::ApiRow& row : kafka::kApiTable) {
     if (row.between_brokers && !to_broker) continue;
     response.api_keys.push_back({.api_key = std::to_underlying(row.key),

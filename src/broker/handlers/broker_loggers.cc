@@ -93,7 +93,7 @@ Status alter_loggers(const std::vector<ConfigChange>& changes, bool validate_onl
 
 Status check_own_loggers(const BrokerServices& services, const RequestContext& context, Operation operation,
                          std::string_view broker) {
-  if (!services.authorizer.authorize(context, operation, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, operation, ResourceType::cluster, kClusterResource)) {
     return Status(ErrorCode::cluster_authorization_failed);
   }
   const std::string self = std::to_string(services.config.node_id.value());

@@ -51,7 +51,7 @@ const ConfigDefinition* find_config(ConfigResource resource, std::string_view na
 Status authorize_configs(const BrokerServices& services, const RequestContext& context, Operation operation,
                          ConfigResource resource, std::string_view name) {
   const auto allowed = [&](ResourceType type, std::string_view what) {
-    return services.authorizer.authorize(context, operation, type, what);
+    return services.authorizer.authorize(context.caller, operation, type, what);
   };
   switch (resource) {
     case ConfigResource::topic:

@@ -46,7 +46,7 @@ void fill_member(DescribedConsumerMember described, DescribeResponse::Member& me
 bool sees_topics_of(const BrokerServices& services, const RequestContext& context,
                     const DescribedConsumerGroup& described) {
   const auto sees = [&](std::string_view topic) {
-    return services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic);
+    return services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, topic);
   };
   return std::ranges::all_of(described.members, [&](const DescribedConsumerMember& member) {
     return std::ranges::all_of(member.assignment, sees, &DescribedPartitions::topic) &&
@@ -129,7 +129,8 @@ Task<Response> handle_consumer_group_describe(const BrokerServices& services, co
     if (group.error_code != ErrorCode::none) {
       group.error_message = describe(group.error_code).meaning;
     } else if (request.include_authorized_operations) {
-      group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
+      group.authorized_operations =
+          authorized_operations(services.authorizer, context.caller, ResourceType::group, group_id);
     }
   }
   co_await turns.to_worker_if_large();

@@ -29,7 +29,7 @@ ConsumerHeartbeat to_consumer_heartbeat(const BrokerServices& services, const Re
                               .subscribed_expression = to_owned(request.subscribed_topic_regex),
                               .assignor = to_owned(request.server_assignor),
                               .client_id = std::string(context.client_id.value_or("")),
-                              .client_host = "/" + context.connection->peer().host,
+                              .client_host = "/" + context.caller.address.host,
                               .must_bring_member_id = context.version >= kFirstVersionWithOwnMemberIds};
   if (!heartbeat.must_bring_member_id) heartbeat.fresh_member_id = services.random.uuid().to_string();
   if (request.rebalance_timeout_ms != kUnchanged) {
@@ -66,7 +66,7 @@ ErrorCode heartbeat_access(const BrokerServices& services, const RequestContext&
   const ErrorCode group = group_access(services, context, Operation::read, request.group_id);
   if (group != ErrorCode::none || !request.subscribed_topic_names) return group;
   const bool sees_all = std::ranges::all_of(*request.subscribed_topic_names, [&](std::string_view name) {
-    return services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name);
+    return services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, name);
   });
   return sees_all ? ErrorCode::none : ErrorCode::topic_authorization_failed;
 }

@@ -39,7 +39,7 @@ Task<Response> handle_create_partitions(const BrokerServices& services, const Re
   for (const auto& wanted : request.topics) {
     co_await turns.to_worker_for(wanted.assignments ? wanted.assignments->size() : 0);
     co_await turns.step();
-    if (services.authorizer.authorize(context, Operation::alter, ResourceType::topic, wanted.name)) {
+    if (services.authorizer.authorize(context.caller, Operation::alter, ResourceType::topic, wanted.name)) {
       allowed.push_back(to_item(wanted));
     } else {
       add_result({std::string(wanted.name), {}, Status(ErrorCode::topic_authorization_failed)}, response);

@@ -95,7 +95,7 @@ Task<Response> handle_create_topics(const BrokerServices& services, const Reques
     co_await turns.step();
     NewTopic topic = to_new_topic(wanted);
     auto status = refuse_default_in_old_version(context, topic);
-    if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, topic.name)) {
+    if (!services.authorizer.authorize(context.caller, Operation::create, ResourceType::topic, topic.name)) {
       status = Status(ErrorCode::topic_authorization_failed);
     }
     if (status) {

@@ -27,11 +27,11 @@ Task<Response> handle_create_delegation_token(const BrokerServices&, const Reque
 
   kafka::CreateDelegationTokenResponse response;
   response.error_code = kDisabled;
-  response.principal_type = context.principal.type;
-  response.principal_name = context.principal.name;
+  response.principal_type = context.caller.principal.type;
+  response.principal_name = context.caller.principal.name;
   if (context.version >= kFirstVersionWithRequester) {
-    response.token_requester_principal_type = context.principal.type;
-    response.token_requester_principal_name = context.principal.name;
+    response.token_requester_principal_type = context.caller.principal.type;
+    response.token_requester_principal_name = context.caller.principal.name;
   }
   response.issue_timestamp_ms = kNever;
   response.expiry_timestamp_ms = kNever;

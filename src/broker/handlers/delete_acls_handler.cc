@@ -13,7 +13,8 @@ Task<Response> handle_delete_acls(const BrokerServices& services, const RequestC
   kafka::DeleteAclsRequest request;
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
-  const bool may = services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource);
+  const bool may =
+      services.authorizer.authorize(context.caller, Operation::alter, ResourceType::cluster, kClusterResource);
   const auto refusal = may ? ErrorCode::security_disabled : ErrorCode::cluster_authorization_failed;
   Turns turns(services, context);
   kafka::DeleteAclsResponse response;

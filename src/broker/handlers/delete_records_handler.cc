@@ -47,7 +47,8 @@ Task<std::vector<Deletion>> deletions_of(const BrokerServices& services, const R
     co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
-    const bool allowed = services.authorizer.authorize(context, Operation::remove, ResourceType::topic, topic.name);
+    const bool allowed =
+        services.authorizer.authorize(context.caller, Operation::remove, ResourceType::topic, topic.name);
     for (const auto& wanted : topic.partitions) {
       co_await turns.step();
       const auto [at, is_new] = known.try_emplace({topic.name, wanted.partition_index}, deletions.size());

@@ -67,7 +67,8 @@ Task<Response> handle_delete_topics(const BrokerServices& services, const Reques
   std::vector<TopicReference> references = references_of(context, request);
   for (TopicReference& reference : references) {
     co_await turns.step();
-    if (services.authorizer.authorize(context, Operation::remove, ResourceType::topic, name_of(*image, reference))) {
+    if (services.authorizer.authorize(context.caller, Operation::remove, ResourceType::topic,
+                                      name_of(*image, reference))) {
       allowed.push_back(std::move(reference));
     } else {
       add_result({reference.name, reference.id, Status(ErrorCode::topic_authorization_failed)}, response);

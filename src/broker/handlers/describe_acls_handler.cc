@@ -14,7 +14,7 @@ Task<Response> handle_describe_acls(const BrokerServices& services, const Reques
 
   kafka::DescribeAclsResponse response;
   response.error_code = ErrorCode::security_disabled;
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
   }
   response.error_message = error_text(Status(response.error_code, ""));

@@ -55,7 +55,8 @@ Task<Response> handle_describe_client_quotas(const BrokerServices& services, con
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   Status status = check_filter(request);
-  if (!services.authorizer.authorize(context, Operation::describe_configs, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe_configs, ResourceType::cluster,
+                                     kClusterResource)) {
     status = Status(ErrorCode::cluster_authorization_failed, "");
   }
   kafka::DescribeClientQuotasResponse response;

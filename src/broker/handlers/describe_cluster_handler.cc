@@ -45,7 +45,7 @@ Task<Response> handle_describe_cluster(const BrokerServices& services, const Req
   }
   if (request.include_cluster_authorized_operations) {
     response.cluster_authorized_operations =
-        authorized_operations(services.authorizer, context, ResourceType::cluster, kClusterResource);
+        authorized_operations(services.authorizer, context.caller, ResourceType::cluster, kClusterResource);
   }
   if (request.naru_include_time) response.naru_time_ms = services.clock.wall_now_ms();
   co_return encode_reply(context, response);

@@ -48,7 +48,7 @@ BrokerFacts facts_of(const BrokerServices& services, const RequestContext& conte
   BrokerFacts facts{.brokers = static_cast<int32_t>(image.brokers().size())};
   std::vector<std::string> open, advertised;
   for (const ListenerConfig& listener : services.config.listeners) {
-    const bool is_asked = listener.name == context.connection->listener_name();
+    const bool is_asked = listener.name == context.caller.listener;
     Endpoint bound = listener.bind;
     if (is_asked && bound.port == 0) bound.port = context.connection->local().port;
     open.push_back(address_text(listener, bound));

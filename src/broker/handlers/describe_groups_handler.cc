@@ -89,7 +89,8 @@ Task<Response> handle_describe_groups(const BrokerServices& services, const Requ
       group.error_code = described.error().code();
     }
     if (request.include_authorized_operations) {
-      group.authorized_operations = authorized_operations(services.authorizer, context, ResourceType::group, group_id);
+      group.authorized_operations =
+          authorized_operations(services.authorizer, context.caller, ResourceType::group, group_id);
     }
   }
   co_await turns.to_worker_if_large();

@@ -65,7 +65,7 @@ Task<Response> handle_describe_log_dirs(const BrokerServices& services, const Re
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   LogDirsAnswer response;
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     co_return encode_reply(context, response);
   }

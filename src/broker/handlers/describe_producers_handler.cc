@@ -18,7 +18,7 @@ using Seen = std::set<std::pair<std::string_view, PartitionIndex>>;
 
 Status why_not(const BrokerServices& services, const RequestContext& context, std::string_view topic,
                PartitionIndex index, const HostedPartition& hosted, Seen& seen) {
-  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic)) {
+  if (!services.authorizer.authorize(context.caller, Operation::read, ResourceType::topic, topic)) {
     return Status(ErrorCode::topic_authorization_failed);
   }
   if (!seen.emplace(topic, index).second) {

@@ -15,7 +15,7 @@ constexpr int16_t kFirstVersionWithNodes = 2;
 constexpr std::string_view kMetadataTopic = "__cluster_metadata";
 
 Status check(const BrokerServices& services, const RequestContext& context) {
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource)) {
     return Status(ErrorCode::cluster_authorization_failed, "");
   }
   NARU_TRY(context.given_up);
@@ -52,7 +52,7 @@ void describe_controller(const BrokerServices& services, const RequestContext& c
   if (!address) return;
   auto& node = response.nodes.emplace_back();
   node.node_id = controller.id;
-  node.listeners.push_back({.name = context.connection->listener_name(), .host = address->host, .port = address->port});
+  node.listeners.push_back({.name = context.caller.listener, .host = address->host, .port = address->port});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Task<std::set<std::string_view>> wanted_names(const BrokerServices& services, co
     for (const TopicMetadataPtr& topic : image.topics()) {
       co_await turns.step();
       // Those that the client may not see are left out of a list of all.
-      if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
+      if (services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, topic->name)) {
         names.insert(topic->name);
       }
     }
@@ -82,7 +82,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
     }
     DescribedTopic& described = response.topics.emplace_back();
     described.name = std::string(name);
-    if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
+    if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, name)) {
       described.error_code = ErrorCode::topic_authorization_failed;
       continue;
     }
@@ -94,7 +94,7 @@ Task<Response> handle_describe_topic_partitions(const BrokerServices& services, 
     described.topic_id = topic->id;
     described.is_internal = is_internal_topic(name);
     described.topic_authorized_operations =
-        authorized_operations(services.authorizer, context, ResourceType::topic, name);
+        authorized_operations(services.authorizer, context.caller, ResourceType::topic, name);
     const int32_t count = describe_partitions(*image, *topic, first, room, described);
     room -= count;
     if (first + count < topic->partition_count()) {

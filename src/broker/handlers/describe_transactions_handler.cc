@@ -24,7 +24,8 @@ void fill(const BrokerServices& services, const RequestContext& context, const D
   described.producer_id = transaction.producer.id;
   described.producer_epoch = transaction.producer.epoch;
   for (const TopicPartitionName& partition : transaction.partitions) {
-    if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, partition.topic)) continue;
+    if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, partition.topic))
+      continue;
     if (described.topics.empty() || described.topics.back().topic != partition.topic) {
       described.topics.emplace_back().topic = partition.topic;
     }

@@ -16,7 +16,7 @@ Task<Response> handle_describe_user_scram_credentials(const BrokerServices& serv
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   kafka::DescribeUserScramCredentialsResponse response;
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     response.error_message = error_text(Status(response.error_code, ""));
     co_return encode_reply(context, response);

@@ -54,7 +54,7 @@ Task<Response> handle_elect_leaders(const BrokerServices& services, const Reques
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   const auto type = type_of(context, request);
-  if (!services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::alter, ResourceType::cluster, kClusterResource)) {
     co_return refuse_all(context, request, ErrorCode::cluster_authorization_failed);
   }
   if (!type) co_return refuse_all(context, request, ErrorCode::invalid_request);

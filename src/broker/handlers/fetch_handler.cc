@@ -209,6 +209,7 @@ Task<Response> handle_fetch(const BrokerServices& services, const RequestContext
     if (terms.replica->standing == ReplicaStanding::stranger) {
       co_return close_connection("a fetch in the name of a broker that is not registered");
     }
+    if (may_fetch(services.authorizer, context.caller, terms, {})) context.quota.exempt();
   }
   Connection& connection = *context.connection;
   auto session = std::static_pointer_cast<LiveFetchSession>(connection.attachment());

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "broker/authorizer.h"
+#include "access/authorizer.h"
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
 #include "consumer_groups/group_messages.h"
@@ -44,7 +44,7 @@ inline auto off_the_loop_if_large(const BrokerServices& services, const RequestC
 // group_authorization_failed, or none.
 inline ErrorCode group_access(const BrokerServices& services, const RequestContext& context, Operation operation,
                               std::string_view group_id) {
-  return services.authorizer.authorize(context, operation, ResourceType::group, group_id)
+  return services.authorizer.authorize(context.caller, operation, ResourceType::group, group_id)
              ? ErrorCode::none
              : ErrorCode::group_authorization_failed;
 }

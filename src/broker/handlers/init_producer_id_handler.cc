@@ -23,8 +23,8 @@ ErrorCode problem_with(const BrokerServices& services, const RequestContext& con
   if (request.transactional_id) {
     return transactional_id_access(services, context, Operation::write, *request.transactional_id);
   }
-  const bool allowed =
-      services.authorizer.authorize(context, Operation::idempotent_write, ResourceType::cluster, kClusterResource);
+  const bool allowed = services.authorizer.authorize(context.caller, Operation::idempotent_write, ResourceType::cluster,
+                                                     kClusterResource);
   return allowed ? ErrorCode::none : ErrorCode::cluster_authorization_failed;
 }
 

@@ -23,7 +23,7 @@ JoinGroup to_join(const BrokerServices& services, const RequestContext& context,
                  .member_id = std::string(request.member_id),
                  .instance_id = to_owned(request.group_instance_id),
                  .client_id = client_id,
-                 .client_host = "/" + context.connection->peer().host,
+                 .client_host = "/" + context.caller.address.host,
                  .session_timeout = Milliseconds(request.session_timeout_ms),
                  .rebalance_timeout = Milliseconds(request.rebalance_timeout_ms > 0 ? request.rebalance_timeout_ms
                                                                                     : request.session_timeout_ms),

@@ -61,7 +61,8 @@ Task<Response> handle_list_config_resources(const BrokerServices& services, cons
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   ConfigResourcesAnswer response;
-  if (!services.authorizer.authorize(context, Operation::describe_configs, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe_configs, ResourceType::cluster,
+                                     kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     co_return encode_reply(context, response);
   }

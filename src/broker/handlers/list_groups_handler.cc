@@ -54,7 +54,8 @@ Task<Response> handle_list_groups(const BrokerServices& services, const RequestC
   const GroupFilter states = co_await filter_of(request.states_filter, turns);
   const GroupFilter types = co_await filter_of(request.types_filter, turns);
   kafka::ListGroupsResponse response;
-  const bool all = services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource);
+  const bool all =
+      services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource);
   const auto is_wanted = [&](const ListedGroup& group) {
     if (!states.lets_through(group.state) || !types.lets_through(group.type)) return false;
     return all || group_access(services, context, Operation::describe, group.group_id) == ErrorCode::none;

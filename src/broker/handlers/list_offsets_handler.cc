@@ -110,7 +110,8 @@ Task<Response> handle_list_offsets(const BrokerServices& services, const Request
     co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
-    const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.name);
+    const bool allowed =
+        services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, topic.name);
     for (const auto& wanted : topic.partitions) {
       co_await turns.step();
       Found found;

@@ -14,7 +14,7 @@ Task<Response> handle_list_partition_reassignments(const BrokerServices& service
 
   kafka::ListPartitionReassignmentsResponse response;
   response.error_message.reset();
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::cluster, kClusterResource)) {
     response.error_code = ErrorCode::cluster_authorization_failed;
     response.error_message = error_text(Status(response.error_code, ""));
   }

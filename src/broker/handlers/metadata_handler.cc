@@ -54,7 +54,7 @@ ResponseTopic describe_topic(const BrokerServices& services, const RequestContex
   }
   if (with_operations) {
     described.topic_authorized_operations =
-        authorized_operations(services.authorizer, context, ResourceType::topic, topic.name);
+        authorized_operations(services.authorizer, context.caller, ResourceType::topic, topic.name);
   }
   return described;
 }
@@ -88,7 +88,7 @@ Task<void> create_missing(const BrokerServices& services, const RequestContext& 
     co_await turns.step();
     if (asks_by_id(wanted) || !wanted.name || image->find_topic(*wanted.name) != nullptr) continue;
     if (is_internal_topic(*wanted.name)) continue;
-    if (!services.authorizer.authorize(context, Operation::create, ResourceType::topic, *wanted.name)) continue;
+    if (!services.authorizer.authorize(context.caller, Operation::create, ResourceType::topic, *wanted.name)) continue;
     names.emplace(*wanted.name);
   }
   if (names.empty()) co_return;
@@ -104,13 +104,13 @@ ResponseTopic find_topic(const BrokerServices& services, const RequestContext& c
                          bool with_operations) {
   if (asks_by_id(wanted)) {
     const TopicMetadata* topic = image.find_topic(wanted.topic_id);
-    const bool allowed = topic != nullptr &&
-                         services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name);
+    const bool allowed = topic != nullptr && services.authorizer.authorize(context.caller, Operation::describe,
+                                                                           ResourceType::topic, topic->name);
     return allowed ? describe_topic(services, context, image, *topic, with_operations)
                    : refuse_topic(context, wanted, ErrorCode::unknown_topic_id);
   }
   const std::string_view name = wanted.name.value_or("");
-  if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) {
+  if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, name)) {
     return refuse_topic(context, wanted, ErrorCode::topic_authorization_failed);
   }
   if (const TopicMetadata* topic = image.find_topic(name)) {
@@ -140,7 +140,7 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   kafka::MetadataResponse response;
   if (request.include_cluster_authorized_operations) {
     response.cluster_authorized_operations =
-        authorized_operations(services.authorizer, context, ResourceType::cluster, kClusterResource);
+        authorized_operations(services.authorizer, context.caller, ResourceType::cluster, kClusterResource);
   }
   if (asks_for_all(context, request)) {
     const MetadataImagePtr image = services.metadata.current();
@@ -148,7 +148,7 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
     for (const TopicMetadataPtr& topic : image->topics()) {
       co_await turns.step();
       if (!context.memory.take_for_answer(memory_of(*topic))) co_return no_memory_for_answer();
-      if (services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic->name)) {
+      if (services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, topic->name)) {
         response.topics.push_back(
             describe_topic(services, context, *image, *topic, request.include_topic_authorized_operations));
       }

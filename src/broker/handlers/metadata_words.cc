@@ -5,7 +5,7 @@
 namespace naru {
 
 std::optional<Endpoint> address_for(const RequestContext& context, const BrokerMetadata& broker) {
-  const auto listener = std::ranges::find(broker.listeners, context.connection->listener_name(), &BrokerListener::name);
+  const auto listener = std::ranges::find(broker.listeners, context.caller.listener, &BrokerListener::name);
   if (listener == broker.listeners.end()) return std::nullopt;
   if (listener->host.empty()) return context.connection->local();
   return Endpoint{listener->host, listener->port};

@@ -29,7 +29,7 @@ Topic find_topic(const BrokerServices& services, const RequestContext& context, 
   const TopicMetadata* topic = by_id ? image.find_topic(wanted.topic_id) : image.find_topic(wanted.name);
   if (by_id && topic == nullptr) return {ErrorCode::unknown_topic_id};
   const std::string_view name = by_id ? std::string_view(topic->name) : wanted.name;
-  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, name)) {
+  if (!services.authorizer.authorize(context.caller, Operation::read, ResourceType::topic, name)) {
     return {ErrorCode::topic_authorization_failed};
   }
   if (topic == nullptr) return {ErrorCode::unknown_topic_or_partition};

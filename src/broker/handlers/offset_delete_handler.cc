@@ -22,7 +22,8 @@ Task<std::vector<GroupPartition>> sort_out(const BrokerServices& services, const
     co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.name = topic.name;
-    const bool allowed = services.authorizer.authorize(context, Operation::read, ResourceType::topic, topic.name);
+    const bool allowed =
+        services.authorizer.authorize(context.caller, Operation::read, ResourceType::topic, topic.name);
     const TopicMetadata* known = image->find_topic(topic.name);
     for (const auto& partition : topic.partitions) {
       co_await turns.step();

@@ -83,7 +83,7 @@ struct Question {
 ErrorCode problem_with(const BrokerServices& services, const RequestContext& context, const TopicMetadata* topic,
                        std::string_view name) {
   if (context.version >= kFirstOffsetFetchWithIds && topic == nullptr) return ErrorCode::unknown_topic_id;
-  return services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)
+  return services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, name)
              ? ErrorCode::none
              : ErrorCode::topic_authorization_failed;
 }
@@ -128,7 +128,7 @@ Task<void> fill_all(const BrokerServices& services, const RequestContext& contex
   for (FetchedOffset& fetched : offsets) {
     co_await turns.step();
     const std::string& name = fetched.partition.topic;
-    if (!services.authorizer.authorize(context, Operation::describe, ResourceType::topic, name)) continue;
+    if (!services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, name)) continue;
     const TopicMetadata* topic = image.find_topic(name);
     if (context.version >= kFirstOffsetFetchWithIds && topic == nullptr) continue;
     if (fetched.committed && !is_of_today(*fetched.committed, topic)) continue;

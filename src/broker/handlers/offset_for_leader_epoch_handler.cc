@@ -41,7 +41,8 @@ Task<Response> handle_offset_for_leader_epoch(const BrokerServices& services, co
     co_await turns.step();
     auto& answered = response.topics.emplace_back();
     answered.topic = topic.topic;
-    const bool allowed = services.authorizer.authorize(context, Operation::describe, ResourceType::topic, topic.topic);
+    const bool allowed =
+        services.authorizer.authorize(context.caller, Operation::describe, ResourceType::topic, topic.topic);
     for (const auto& wanted : topic.partitions) {
       co_await turns.step();
       EpochEndAnswer answer{.partition = wanted.partition};

@@ -83,7 +83,7 @@ HostedPartition find_partition(const BrokerServices& services, const RequestCont
 
 Status why_not_writable(const BrokerServices& services, const RequestContext& context, const HostedPartition& hosted) {
   const std::string& topic = hosted.partition->identity().topic;
-  if (!services.authorizer.authorize(context, Operation::write, ResourceType::topic, topic)) {
+  if (!services.authorizer.authorize(context.caller, Operation::write, ResourceType::topic, topic)) {
     return Status(ErrorCode::topic_authorization_failed);
   }
   if (is_internal_topic(topic)) {
@@ -216,7 +216,7 @@ Task<void> verify_transactions(const BrokerServices& services, const RequestCont
 Status problem_with_transactional_id(const BrokerServices& services, const RequestContext& context,
                                      const kafka::ProduceRequest& request) {
   const bool allowed = request.transactional_id &&
-                       services.authorizer.authorize(context, Operation::write, ResourceType::transactional_id,
+                       services.authorizer.authorize(context.caller, Operation::write, ResourceType::transactional_id,
                                                      *request.transactional_id);
   return allowed ? Status() : Status(ErrorCode::transactional_id_authorization_failed);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "broker/authorizer.h"
+#include "access/authorizer.h"
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
 #include "foundation/error_code.h"
@@ -22,7 +22,7 @@ inline constexpr int16_t kFirstTxnVersionWithFenced = 2;  // of AddPartitionsToT
 inline ErrorCode transactional_id_access(const BrokerServices& services, const RequestContext& context,
                                          Operation operation, std::string_view transactional_id) {
   if (transactional_id.empty()) return ErrorCode::invalid_request;
-  return services.authorizer.authorize(context, operation, ResourceType::transactional_id, transactional_id)
+  return services.authorizer.authorize(context.caller, operation, ResourceType::transactional_id, transactional_id)
              ? ErrorCode::none
              : ErrorCode::transactional_id_authorization_failed;
 }

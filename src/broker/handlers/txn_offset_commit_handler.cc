@@ -29,7 +29,7 @@ struct WaitingEntry {
 
 ErrorCode problem_with_topic(const BrokerServices& services, const RequestContext& context, const TopicMetadata* topic,
                              std::string_view name, PartitionIndex index) {
-  if (!services.authorizer.authorize(context, Operation::read, ResourceType::topic, name)) {
+  if (!services.authorizer.authorize(context.caller, Operation::read, ResourceType::topic, name)) {
     return ErrorCode::topic_authorization_failed;
   }
   const bool exists = topic != nullptr && topic->partition(index) != nullptr;

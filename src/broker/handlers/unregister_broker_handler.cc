@@ -14,7 +14,7 @@ Task<Response> handle_unregister_broker(const BrokerServices& services, const Re
   if (auto malformed = decode_or_close(context, reader, request)) co_return std::move(*malformed);
 
   Status status = context.given_up;
-  if (!services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::alter, ResourceType::cluster, kClusterResource)) {
     status = Status(ErrorCode::cluster_authorization_failed, "");
   }
   if (status.ok()) status = co_await services.controller.unregister_broker(request.broker_id);

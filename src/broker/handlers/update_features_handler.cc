@@ -48,7 +48,7 @@ Task<Response> handle_update_features(const BrokerServices& services, const Requ
   kafka::UpdateFeaturesResponse response;
   response.error_message.reset();
   Status status;
-  if (!services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource)) {
+  if (!services.authorizer.authorize(context.caller, Operation::alter, ResourceType::cluster, kClusterResource)) {
     status = Status(ErrorCode::cluster_authorization_failed, "");
   }
   for (const auto& update : request.feature_updates) {

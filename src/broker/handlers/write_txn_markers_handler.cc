@@ -62,8 +62,9 @@ Task<Response> handle_write_txn_markers(const BrokerServices& services, const Re
     co_await add_markers(marker, markers, turns);
   }
   const bool allowed =
-      services.authorizer.authorize(context, Operation::cluster_action, ResourceType::cluster, kClusterResource) ||
-      services.authorizer.authorize(context, Operation::alter, ResourceType::cluster, kClusterResource);
+      services.authorizer.authorize(context.caller, Operation::cluster_action, ResourceType::cluster,
+                                    kClusterResource) ||
+      services.authorizer.authorize(context.caller, Operation::alter, ResourceType::cluster, kClusterResource);
   if (!allowed) {
     const std::vector<Status> refused(markers.size(), Status(ErrorCode::cluster_authorization_failed));
     co_return encode_reply(context, answer_markers(request, refused));

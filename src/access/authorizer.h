@@ -1,10 +1,10 @@
-// May this principal do that? Every handler but ApiVersions asks; the one answer so far is yes.
+// May this caller do that? Every handler asks, whatever its protocol.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "broker/request_context.h"
+#include "access/caller.h"
 
 namespace naru {
 
@@ -25,20 +25,24 @@ enum class ResourceType : int8_t { topic = 2, group = 3, cluster = 4, transactio
 
 inline constexpr std::string_view kClusterResource = "kafka-cluster";
 
+// Thread-safe.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  virtual bool authorize(const RequestContext& context, Operation operation, ResourceType type,
+  virtual bool authorize(const Caller& caller, Operation operation, ResourceType type,
                          std::string_view resource) const = 0;
 };
 
 // As a response carries it: a bit for each operation on the resource that is allowed.
-int32_t authorized_operations(const Authorizer& authorizer, const RequestContext& context, ResourceType type,
+int32_t authorized_operations(const Authorizer& authorizer, const Caller& caller, ResourceType type,
                               std::string_view resource);
 
-class AllowAll final : public Authorizer {
+// Without access control: everything is allowed, except that callers on a listener for clients cannot act as a broker.
+class ListenerRights final : public Authorizer {
  public:
-  bool authorize(const RequestContext&, Operation, ResourceType, std::string_view) const override { return true; }
+  bool authorize(const Caller& caller, Operation operation, ResourceType, std::string_view) const override {
+    return operation != Operation::cluster_action || caller.purpose != ListenerPurpose::clients;
+  }
 };
 
 }  // namespace naru

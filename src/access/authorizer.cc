@@ -1,4 +1,4 @@
-#include "broker/authorizer.h"
+#include "access/authorizer.h"
 
 #include <span>
 #include <utility>
@@ -31,11 +31,11 @@ std::span<const Operation> operations_on(ResourceType type) {
 
 }  // namespace
 
-int32_t authorized_operations(const Authorizer& authorizer, const RequestContext& context, ResourceType type,
+int32_t authorized_operations(const Authorizer& authorizer, const Caller& caller, ResourceType type,
                               std::string_view resource) {
   int32_t bits = 0;
   for (const Operation operation : operations_on(type)) {
-    if (authorizer.authorize(context, operation, type, resource)) bits |= 1 << std::to_underlying(operation);
+    if (authorizer.authorize(caller, operation, type, resource)) bits |= 1 << std::to_underlying(operation);
   }
   return bits;
 }
