@@ -568,6 +568,14 @@ TEST_F(CoordinatorShardTest, AShardIsStoppedWhenItsLongStepHasEnded) {
   EXPECT_NE(answer->text(), "(nothing)");
 }
 
+TEST_F(CoordinatorShardTest, ALargeStateIsDestroyedByAWorker) {
+  open_and_load();
+  step([](Words& words, Reply<std::string>, const CoordinatorTime&, CoordinatorOutcome&) { words.set_elements(5000); });
+  const uint64_t jobs = jobs_of_workers();
+  stop();
+  EXPECT_EQ(jobs_of_workers() - jobs, 1U);
+}
+
 TEST_F(CoordinatorShardTest, ALoadedShardKnowsWhatTheOneBeforeItHasSaid) {
   open_and_load();
   for (int i = 0; i < 1000; ++i) {
