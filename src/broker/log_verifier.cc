@@ -56,7 +56,8 @@ LogVerifier::LogVerifier(Parts parts)
 
 void LogVerifier::start() {
   tasks_.spawn(verify_all_for_ever());
-  tasks_.spawn(follow_up_for_ever());
+  tasks_.spawn(verify_suspects_for_ever());
+  tasks_.spawn(look_after_damaged_for_ever());
 }
 
 Task<void> LogVerifier::stop() {
@@ -125,6 +126,7 @@ void LogVerifier::found(const Partition& partition, const LogDamage& damage) {
   const LogId id = partition.id();
   {
     const std::scoped_lock lock(mutex_);
+    whole_until_.erase(id);
     const auto [known, is_new] = damaged_.insert_or_assign(id, damage);
     static_cast<void>(known);
     if (!is_new) return;
@@ -135,8 +137,8 @@ void LogVerifier::found(const Partition& partition, const LogDamage& damage) {
             repairable ? "it is repaired from another in-sync replica"
                        : "no other replica is in sync, so the partition stays online, and reads of this offset are "
                          "refused with CORRUPT_MESSAGE. It is repaired when another replica is in sync; else restore "
-                         "the file from a backup while the broker is stopped, or delete the records up to behind the "
-                         "batch");
+                         "the file from a backup while the broker is stopped, or give up the records up to and "
+                         "including this batch with DeleteRecords");
   news_.notify();
 }
 
@@ -147,19 +149,24 @@ void LogVerifier::forget(const LogId& id) {
 
 // --- What is suspected, and what is known ----------------------------------------------------------------------------
 
-bool LogVerifier::has_work() const {
-  const std::scoped_lock lock(mutex_);
-  return !damaged_.empty() || !suspects_.empty();
-}
-
-Task<void> LogVerifier::follow_up_for_ever() {
+// A log may be large: other damage does not wait for it.
+Task<void> LogVerifier::verify_suspects_for_ever() {
   const CancelToken stopped = tasks_.token();
   co_await to_loop(parts_.seams.scheduler);
   while (!stopped.cancelled()) {
     const uint64_t seen = news_.count();
     co_await verify_suspects();
+    co_await news_.wait_beyond(seen, MonotonicTime::max(), stopped);
+  }
+}
+
+Task<void> LogVerifier::look_after_damaged_for_ever() {
+  const CancelToken stopped = tasks_.token();
+  co_await to_loop(parts_.seams.scheduler);
+  while (!stopped.cancelled()) {
+    const uint64_t seen = news_.count();
     co_await look_after_damaged();
-    const auto next = has_work() ? parts_.seams.clock.now() + kLookAgain : MonotonicTime::max();
+    const auto next = damaged().empty() ? MonotonicTime::max() : parts_.seams.clock.now() + kLookAgain;
     co_await news_.wait_beyond(seen, next, stopped);
   }
 }
@@ -197,7 +204,10 @@ Task<void> LogVerifier::look_after(LogId id) {
   const auto noted = co_await hosted.partition->with_log(
       [](const LogAccess& access) -> Result<bool> { return access.log.damage() != nullptr; });
   if (!noted) co_return;
-  if (!*noted) co_return co_await verify(hosted.partition);
+  if (!*noted) {
+    forget(id);
+    co_return suspect(id);
+  }
   const bool reachable = !parts_.contact.lost(parts_.seams.clock.now());
   if (!reachable || !may_hand_over(*parts_.image(), id, parts_.self)) co_return;
   const auto known = damaged();

@@ -66,14 +66,14 @@ class LogVerifier {
   using PartitionPtr = std::shared_ptr<Partition>;
 
   Task<void> verify_all_for_ever();
-  Task<void> follow_up_for_ever();
+  Task<void> verify_suspects_for_ever();
+  Task<void> look_after_damaged_for_ever();
   Task<void> verify(PartitionPtr partition);
   Task<void> verify_suspects();
   void found(const Partition& partition, const LogDamage& damage);
   Task<void> look_after_damaged();
   Task<void> look_after(LogId id);
   std::set<LogId> take_suspects();
-  bool has_work() const;
   void forget(const LogId& id);
 
   Parts parts_;

@@ -21,7 +21,7 @@ class LogVerification : public testing::Test {
     }
     EXPECT_TRUE(sync(*log).ok());
     EXPECT_EQ(log->segment_count(), 5U);
-    batch_bytes = build(batches.front()).bytes.size();
+    batch_bytes = build(batches.at(12)).bytes.size();
   }
 
   // The first damage, as a partition would look for it.
@@ -102,7 +102,7 @@ TEST_F(LogVerification, ALogIsOpenedAgainUpToItsDamage) {
   const uint64_t truncations = log->truncations();
   log->give_up_damaged(Status(ErrorCode::corrupt_data, "damaged"));
   EXPECT_TRUE(log->may_be_reopened());
-  EXPECT_EQ(append(*log, batches.front()).error(), ErrorCode::log_offline);
+  EXPECT_EQ(append(*log, batches.back()).error(), ErrorCode::log_offline);
   ASSERT_TRUE(log->sync_before_reopening().ok());
   log.reset();
   for (const Offset known : {Offset(24), kNoOffset}) {
@@ -142,6 +142,7 @@ TEST_F(LogVerification, WhatIsGivenUpGoesThoughItLooksWhole) {
 TEST_F(LogVerification, AnInterruptedCutIsRefusedAndDoneAgain) {
   flip(20, 2 * batch_bytes + 70);
   ASSERT_TRUE(log->close().ok());
+  const uint64_t truncations = log->truncations();
   log.reset();
   int interrupted = 0;
   for (uint64_t step = 1; step < 40; ++step) {
@@ -151,9 +152,10 @@ TEST_F(LogVerification, AnInterruptedCutIsRefusedAndDoneAgain) {
     if (open_without(copy, kNoOffset)) break;
     ++interrupted;
     copy.crash();
-    const auto plain = copy.open();
-    const bool is_whole = plain.has_value() && plain->log->end_offset() == Offset(44);
-    EXPECT_TRUE(is_whole || !plain) << "nobody takes the rest for all there was";
+    if (const auto plain = copy.open()) {
+      const bool is_cut = plain->log->truncations() > truncations;
+      EXPECT_EQ(plain->log->end_offset(), Offset(is_cut ? 24 : 44)) << "nobody takes the rest for all there was";
+    }
     const auto again = open_without(copy, kNoOffset);
     ASSERT_TRUE(again.has_value()) << again.error().to_string();
     EXPECT_EQ(again->log->end_offset(), Offset(24));
