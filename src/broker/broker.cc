@@ -563,6 +563,8 @@ Status Broker::Parts::open_listener(const ListenerOptions& listener, Door& door)
 std::optional<std::string> Broker::unhealthy_reason() const {
   const size_t offline = parts_->hosted.offline().size();
   if (offline > 0) return fmt::format("{} partitions are offline; the log says why", offline);
+  const size_t damaged = parts_->verifier ? parts_->verifier->damaged().size() : 0;
+  if (damaged > 0) return fmt::format("{} partitions are damaged on this broker's disks; the log says where", damaged);
   return std::nullopt;
 }
 

@@ -180,7 +180,7 @@ Task<void> LogVerifier::verify_suspects() {
   for (const LogId& id : take_suspects()) {
     const HostedPartition hosted = parts_.hosted.find(id.topic_id, id.partition);
     if (!hosted || tasks_.token().cancelled()) continue;
-    log_info("maintenance", "partition {}: its closed segments are verified, because something in it seems damaged",
+    log_info("maintenance", "partition {}: the log is verified, because something in it seems to be damaged",
              hosted.partition->identity().to_string());
     co_await verify(hosted.partition);
     const std::scoped_lock lock(mutex_);

@@ -3,10 +3,9 @@
 // Every naru.log.verify.interval.ms all of them are read again, one partition after the other, at most
 // naru.log.verify.max.bytes.per.second; a log that something else found to be damaged, or that seems to be, at once.
 //
-//     damage is found -> another replica is in sync: the log goes offline -> the controller is told, and another
-//     replica
-//                        leads -> PartitionKeeper cuts off what is damaged, and it comes back from the leader
-//                     -> none is: it stays online, serves what is whole, and waits for one
+// Damage is found, and another replica is in sync: the log goes offline, the controller is told, another replica leads,
+// PartitionKeeper cuts off what is damaged, and it comes back from the leader. Where no other replica is in sync, the
+// log stays online and serves what is whole, until there is one.
 //
 // Why not at every read: docs/decisions/0013-verification-in-the-background.md.
 #pragma once
