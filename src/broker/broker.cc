@@ -276,6 +276,9 @@ const GroupCoordinators& Broker::groups() const {
 const TransactionCoordinators& Broker::transactions() const {
   return *parts_->transactions;
 }
+const MemoryBudget& Broker::memory() const {
+  return parts_->memory;
+}
 ControllerView Broker::controller() const {
   return parts_->controller->controller();
 }

@@ -23,6 +23,7 @@ namespace naru {
 
 class GroupCoordinators;
 class HostedPartitions;
+class MemoryBudget;
 class TransactionCoordinators;
 struct BrokerServices;
 struct ControllerView;
@@ -67,6 +68,7 @@ class Broker {
   const GroupCoordinators& groups() const;
   const TransactionCoordinators& transactions() const;
   ControllerView controller() const;
+  const MemoryBudget& memory() const;
   // Thread-safe; nothing when all is well.
   std::optional<std::string> unhealthy_reason() const;
 

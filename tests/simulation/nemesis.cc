@@ -10,8 +10,6 @@
 namespace naru::simulation {
 namespace {
 constexpr Duration kCalm = 2s;
-// Leaders are handed over, coordinators stop, and logs are closed, each with a timeout of its own.
-constexpr Duration kLongestStop = 30s;
 }  // namespace
 
 Task<void> Nemesis::sleep(Duration longest) {
@@ -192,12 +190,7 @@ Task<void> Nemesis::end(SimulatedBroker& broker, End how) {
       broker.kill();
       break;
     case End::in_order: {
-      const MonotonicTime begun = parts_.harness.clock.now();
       const Status stopped = co_await broker.stop_cleanly();
-      if (parts_.harness.clock.now() - begun > kLongestStop) {
-        problem_ = fmt::format("a clean shutdown of broker {} took {} s", broker.id(),
-                               (parts_.harness.clock.now() - begun) / 1s);
-      }
       if (!stopped.ok() && !faulty_disks_.contains(broker.id())) {
         problem_ = "a clean shutdown failed: " + stopped.to_string();
       }

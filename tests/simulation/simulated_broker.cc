@@ -1,5 +1,6 @@
 #include "simulation/simulated_broker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "foundation/assert.h"
@@ -42,7 +43,9 @@ Task<Result<std::unique_ptr<CoordinationStore>>> SimulatedBroker::connect(Seams 
 }
 
 Task<Status> SimulatedBroker::stop_cleanly() {
+  const MonotonicTime begun = harness_.clock.now();
   Status stopped = co_await broker_->stop();
+  longest_stop_ = std::max(longest_stop_, harness_.clock.now() - begun);
   node_.kill();  // the process has nothing more to do
   remains_.push_back({std::move(process_), std::move(broker_)});
   co_return stopped;

@@ -39,6 +39,8 @@ class SimulatedBroker {
   // Tries until it works; faults of the disk may make that take a while.
   Task<void> start();
   Task<Status> stop_cleanly();
+  // Of all clean stops.
+  Duration longest_stop() const { return longest_stop_; }
   void kill();
   void cut_power();
   // The process dies, and its machine gets another disk, an empty one.
@@ -64,6 +66,7 @@ class SimulatedBroker {
   const BrokerConfig config_;
   SimulatedCoordination* const coordination_;
   bool always_upgraded_ = false;
+  Duration longest_stop_{0};
   std::unique_ptr<SimulatedProcess> process_;
   std::unique_ptr<Broker> broker_;
   const Broker* starting_ = nullptr;

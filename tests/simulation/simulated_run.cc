@@ -7,6 +7,7 @@
 #include "foundation/assert.h"
 #include "foundation/log.h"
 #include "platform/simulated/simulated_world.h"
+#include "simulation/bounds_watch.h"
 #include "simulation/broker_watch.h"
 #include "simulation/coordinator_watch.h"
 #include "simulation/fault_plan.h"
@@ -48,6 +49,7 @@ class Run {
         brokers_(cluster_, store_, atlas_, history_, harness_->seams().clock),
         coordinators_(cluster_, store_),
         producers_(cluster_, store_, plan_),
+        bounds_(cluster_, harness_->seams()),
         nemesis_({world_, harness_->seams(), cluster_, plan_, store_, atlas_, workload_}) {
     set_log_clock([this] { return std::chrono::duration_cast<Milliseconds>(world_.now().time_since_epoch()).count(); });
   }
@@ -75,8 +77,8 @@ class Run {
                      .problem = history_.violation()};
     for (const std::optional<std::string>* other : std::initializer_list<const std::optional<std::string>*>{
              &store_.violation(), &brokers_.violation(), &coordinators_.violation(), &producers_.violation(),
-             &workload_.problem(), &workload_.chain().history().violation(), &workload_.groups().violation(),
-             &nemesis_.problem(), &problem_}) {
+             &bounds_.violation(), &workload_.problem(), &workload_.chain().history().violation(),
+             &workload_.groups().violation(), &nemesis_.problem(), &problem_}) {
       if (!result.problem) result.problem = *other;
     }
     return result;
@@ -93,6 +95,8 @@ class Run {
 
   // After each event. True: always.
   bool looked_at_store() {
+    const uint64_t blocking_jobs = world_.queue().blocking_jobs_run();
+    bounds_.took(meter_.passed(std::exchange(seen_blocking_jobs_, blocking_jobs) == blocking_jobs));
     if (SimulatedBroker* broker = nemesis_.watched_closely()) coordinators_.look_for_outdated(*broker);
     const uint64_t revision = cluster_.coordination().revision();
     if (std::exchange(seen_revision_, revision) == revision) return true;
@@ -104,6 +108,7 @@ class Run {
 
   Task<void> watch() {
     while (!stopping_) {
+      bounds_.look();
       if (!cluster_.is_alone()) co_await brokers_.look();
       if (plan_.cleanup == Cleanup::compact) co_await brokers_.look_at_compaction();
       co_await coordinators_.look();
@@ -159,7 +164,9 @@ class Run {
       co_await brokers_.look();
       co_await brokers_.compare_replicas();
     }
+    co_await bounds_.look_without_clients();
     const Status stopped = co_await cluster_.stop_all();
+    bounds_.look_at_stops();
     if (!stopped.ok()) problem_ = "a clean shutdown failed: " + stopped.to_string();
     co_await cluster_.wait_for_remains();
   }
@@ -176,7 +183,10 @@ class Run {
   BrokerWatch brokers_;
   CoordinatorWatch coordinators_;
   ProducerWatch producers_;
+  BoundsWatch bounds_;
   Nemesis nemesis_;
+  EventMeter meter_{EventMeter::real_clocks()};
+  uint64_t seen_blocking_jobs_ = 0;
   uint64_t seen_revision_ = 0;  // of the coordination service
   bool stopping_ = false;
   TaskGroup looks_;
