@@ -13,7 +13,7 @@ namespace {
 // verify anything.
 constexpr Duration kFirstRound = 1h;
 // Between two looks at damage that nobody else could repair, or that is being repaired.
-constexpr Duration kLookAgain = 5s;
+constexpr Duration kLookAtDamagedAgain = 5s;
 // A log that something suspects, and that is whole, is not read again for so long.
 constexpr Duration kTrust = 5min;
 
@@ -166,7 +166,7 @@ Task<void> LogVerifier::look_after_damaged_for_ever() {
   while (!stopped.cancelled()) {
     const uint64_t seen = news_.count();
     co_await look_after_damaged();
-    const auto next = damaged().empty() ? MonotonicTime::max() : parts_.seams.clock.now() + kLookAgain;
+    const auto next = damaged().empty() ? MonotonicTime::max() : parts_.seams.clock.now() + kLookAtDamagedAgain;
     co_await news_.wait_beyond(seen, next, stopped);
   }
 }
