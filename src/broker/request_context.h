@@ -38,6 +38,12 @@ struct RequestContext {
   // Not ok: the request was passed on to the controller, and nobody knows what became of it. This is the answer then.
   Status given_up;
 
+  // Nothing that follows this request can be understood, or is wanted: of its own connection, not of the one on which
+  // another broker has passed it on. Loop thread.
+  void ignore_further_input() const {
+    if (!was_forwarded) connection->ignore_further_input();
+  }
+
   // A part of the frame that stays valid on its own.
   SharedBytes keep(BytesView part) const {
     return frame.slice(static_cast<size_t>(part.data() - frame.view().data()), part.size());

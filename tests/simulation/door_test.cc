@@ -12,6 +12,7 @@
 #include "broker/peers.h"
 #include "cluster_control/controller_office.h"
 #include "coordination_store/simulated/simulated_coordination.h"
+#include "foundation/endian.h"
 #include "foundation/log.h"
 #include "kafka_protocol/messages/api_versions_request.h"
 #include "kafka_protocol/messages/api_versions_response.h"
@@ -220,6 +221,25 @@ TEST_F(DoorTest, OnlyWhatBrokersPassOnIsAnsweredForAnotherCaller) {
     EXPECT_EQ(answer->error_code, ErrorCode::invalid_request);
     EXPECT_TRUE(answer->frame.empty());
     client->close();
+  });
+}
+
+TEST_F(DoorTest, ARequestThatCannotBeDecodedEndsTheConnectionOfItsCallerAlone) {
+  run(3, [this]() -> Task<void> {
+    const auto controller = static_cast<int>(brokers_[1]->controller().id.value());
+    const int other = controller % 3 + 1;
+    const auto malformed = co_await connect(other, kClients);
+    kafka::CreateTopicsRequest request;
+    request.topics.push_back({.name = "orders", .num_partitions = 1, .replication_factor = 1});
+    Bytes frame = kafka::encode_request_frame(request, 5, 1, "client").bytes;
+    frame.resize(frame.size() - 8);
+    store_big_endian(frame.data(), static_cast<int32_t>(frame.size() - sizeof(int32_t)));
+    malformed->write(frame);
+    const auto closed = co_await malformed->call<kafka::MetadataResponse>(kafka::MetadataRequest(), 9, 10s);
+    EXPECT_FALSE(closed.has_value());
+    const auto next = co_await connect(other, kClients);
+    EXPECT_EQ(co_await create_topic(*next, "orders"), ErrorCode::none) << "over the same connection between the brokers";
+    next->close();
   });
 }
 

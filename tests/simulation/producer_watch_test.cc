@@ -30,18 +30,18 @@ ProducerMemory with_two_producers() {
   return memory;
 }
 
-TEST(ProducerMemory, AcceptsWhatFits) {
+TEST(ProducerWatch, AcceptsWhatFits) {
   const ProducerMemory memory = with_two_producers();
   EXPECT_EQ(memory.missing_in(state_of({batch_of(7, 0, 0, 0), batch_of(8, 0, 0, 1)})), std::nullopt);
   EXPECT_EQ(memory.missing_in(state_of({batch_of(7, 1, 0, 5), batch_of(8, 0, 4, 6)})), std::nullopt) << "later ones";
 }
 
-TEST(ProducerMemory, FindsAForgottenProducer) {
+TEST(ProducerWatch, FindsAForgottenProducer) {
   const ProducerMemory memory = with_two_producers();
   EXPECT_NE(memory.missing_in(state_of({batch_of(7, 0, 0, 0)})), std::nullopt);
 }
 
-TEST(ProducerMemory, FindsAForgottenBatchAndAnEpochThatWentBack) {
+TEST(ProducerWatch, FindsAForgottenBatchAndAnEpochThatWentBack) {
   ProducerMemory memory = with_two_producers();
   const ProducerState later = state_of({batch_of(7, 1, 0, 4), batch_of(7, 1, 1, 5), batch_of(8, 0, 0, 1)});
   memory.note(later, Offset(6));

@@ -15,7 +15,7 @@ std::optional<Response> decode_or_close(const RequestContext& context, kafka::Wi
   decode(reader, message, context.version);
   const Status status = reader.status();
   if (status.ok()) return std::nullopt;
-  context.connection->ignore_further_input();
+  context.ignore_further_input();
   return close_connection(status.to_string(), status == ErrorCode::out_of_memory_budget
                                                   ? ConnectionEnd::memory
                                                   : ConnectionEnd::refused_request);

@@ -132,7 +132,7 @@ Task<Response> handle_metadata(const BrokerServices& services, const RequestCont
   // A topic without a name needs an id; a name in a request by id is ignored.
   if (request.topics && context.version >= kFirstMetadataWithIds &&
       std::ranges::any_of(*request.topics, [](const auto& wanted) { return !wanted.name && !asks_by_id(wanted); })) {
-    context.connection->ignore_further_input();
+    context.ignore_further_input();
     co_return close_connection("Metadata names a topic neither by name nor by id");
   }
 
