@@ -52,6 +52,8 @@ enum class Canary : uint8_t {
   clean_mark_unopened,         // a clean shutdown is marked although a log was never opened
   compacts_unsynced,           // compaction removes a record for the sake of one that is not synced
   producers_below_start,       // recovery forgets producers of segments below the start of the log
+  removed_below_start,         // ... or removes these segments before what they tell is stored
+  journal_void_below_start,    // ... or does not look into the journal for what they have lost
   epoch_end_before_known,      // a new leader tells where epochs end before it knows what is committed
   divergence_by_offset,        // followers keep records of an epoch that the leader does not have
   stale_partition_epoch,       // the controller takes an ISR change that was proposed for an earlier ISR

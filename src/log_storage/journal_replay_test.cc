@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "foundation/canary_testing.h"
 #include "log_storage/log_storage_testing.h"
 
 namespace naru {
@@ -151,6 +152,61 @@ TEST_F(ReplayedLog, RefusesWhenSomethingDurableIsMissingInFrontOfAJournaledBatch
   const auto accepted = open_with_journal();
   ASSERT_TRUE(accepted.has_value()) << accepted.error().to_string();
   EXPECT_EQ(accepted->log->truncations(), 1u) << "the rest of the journal stays void, also after the next crash";
+}
+
+// The start was moved into a segment whose name is durable, while what is in front of it is so in the journal alone.
+class ReplayedProducers : public ReplayedLog {
+ protected:
+  static constexpr int kBatches = 20;
+
+  void lose_what_lies_below_the_start() {
+    {
+      const auto log = disk.must_open();
+      for (int i = 0; i < 4; ++i) append_journaled(*log, batch(i));
+      ASSERT_TRUE(sync(*log).ok());
+      for (int i = 4; i < kBatches; ++i) append_journaled(*log, batch(i));
+      ASSERT_GT(log->segment_count(), 3u);
+      ASSERT_TRUE(disk.files().sync_directory(kTestFolder).ok());
+      ASSERT_TRUE(move_start(*log, log->end_offset()).ok());
+    }
+    disk.crash(Unsynced::lost);
+  }
+  // Four batches of each producer.
+  static TestBatch batch(int number) {
+    TestBatch batch = numbered_batch(number, 1);
+    batch.producer = ProducerId(number / 4);
+    batch.sequence = number;
+    return batch;
+  }
+  static bool knows_all(const PartitionLog& log) {
+    for (int number = 3; number < kBatches; number += 4) {
+      const Producer* producer = log.producers().find(ProducerId(number / 4));
+      if (producer == nullptr || producer->newest().next_offset() != Offset(number + 1)) return false;
+    }
+    return true;
+  }
+};
+
+TEST_F(ReplayedProducers, AreKnownAlthoughTheFilesHaveLostTheirBatchesBelowTheStart) {
+  lose_what_lies_below_the_start();
+  {
+    const auto opened = open_with_journal();
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    EXPECT_EQ(opened->log->start_offset(), Offset(kBatches));
+    EXPECT_EQ(opened->log->end_offset(), Offset(kBatches));
+    EXPECT_GT(opened->log->segment_facts().front().base_offset, Offset(8)) << "of which nothing tells any more";
+    EXPECT_TRUE(knows_all(*opened->log));
+  }
+  disk.crash(Unsynced::lost);
+  EXPECT_TRUE(knows_all(*disk.must_open())) << "without the journal";
+}
+
+TEST_F(ReplayedProducers, AreForgottenWhereTheJournalIsVoidBelowTheStart) {
+  const PlantedCanary planted(Canary::journal_void_below_start);
+  lose_what_lies_below_the_start();
+  const auto opened = open_with_journal();
+  ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+  EXPECT_FALSE(knows_all(*opened->log));
 }
 
 }  // namespace

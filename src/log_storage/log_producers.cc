@@ -91,14 +91,24 @@ Status LogProducers::begin_with(ProducerState state, Offset start) {
   state_ = std::move(state);
   from_first_batch_ = false;
   account(state_.evicted());
-  ProducerSnapshotWork work = begin_snapshot(start);
-  work.write_aside();
-  NARU_TRY(std::move(work.written));
-  NARU_TRY(files_.adopt(start));
-  NARU_TRY(files_.sync_names());
+  NARU_TRY(store_durably(begin_snapshot(start)));
   stored_changes_ = changes_;
   missing_ = false;
   return Status();
+}
+
+// As of `begin`, not as of the end: from there on the log tells by itself, and a truncation leaves the snapshot alone.
+Status LogProducers::store_before(Offset begin) {
+  if (state_.empty() || files_.newest() >= begin || is_planted(Canary::removed_below_start)) return Status();
+  return store_durably(
+      {.file_system = file_system_, .folder = folder_, .offset = begin, .content = encode_as_of(begin)});
+}
+
+Status LogProducers::store_durably(ProducerSnapshotWork work) {
+  work.write_aside();
+  NARU_TRY(std::move(work.written));
+  NARU_TRY(files_.adopt(work.offset));
+  return files_.sync_names();
 }
 
 Bytes LogProducers::encode_as_of(Offset start) const {

@@ -67,6 +67,9 @@ class LogProducers {
   bool missing() const { return missing_; }
   // The state of an empty log that begins at `start`. It is durable when this returns. Blocks.
   Status begin_with(ProducerState state, Offset start);
+  // What lies below `begin`, where the first segment that stays begins, is about to be removed: stores durably what it
+  // tells, unless a snapshot that stays tells it. Blocks.
+  Status store_before(Offset begin);
   // Before the log begins anew at `start`: of what is removed, nothing may be taken for a part of what comes. Blocks.
   Status forget_snapshots_from(Offset start) { return files_.remove_above(start - 1); }
 
@@ -105,6 +108,7 @@ class LogProducers {
 
  private:
   RunningTimeMs now() const;
+  Status store_durably(ProducerSnapshotWork work);
   Status replay(Segments segments, Offset from);
   Status replay(Segment& segment, Offset from);
   bool idle_times_are_old() const;

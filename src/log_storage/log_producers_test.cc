@@ -450,6 +450,82 @@ TEST(LogProducers, SegmentsBelowTheStartThatAreStillThereTellOfTheirProducers) {
   }
 }
 
+// They are removed when the log is opened, and then the power goes again.
+TEST(LogProducers, WhatSegmentsBelowTheStartTellOutlivesTheirRemovalAtEveryCrashPoint) {
+  const QuietLog quiet;
+  LogOnDisk disk(17);
+  std::string known;
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i / 10), i)).has_value());
+    ASSERT_TRUE(log->roll_active(0).ok());
+    ASSERT_TRUE(sync(*log).ok());
+    known = without_times(log->producers());
+    ASSERT_TRUE(move_start(*log, Offset(30)).ok());
+    for (const std::string& path : snapshots_of(disk)) ASSERT_TRUE(disk.files().remove_file(path).ok());
+    ASSERT_TRUE(disk.files().sync_directory(kTestFolder).ok());
+  }
+  disk.crash(Unsynced::kept);
+  uint64_t mutations = 0;
+  {
+    LogOnDisk first = disk.copy(1);
+    const uint64_t before = first.files().mutations();
+    ASSERT_NE(first.must_open(), nullptr);
+    mutations = first.files().mutations() - before;
+  }
+  for (uint64_t point = 0; point <= mutations; ++point) {
+    LogOnDisk first = disk.copy(1);
+    first.files().die_after(point);
+    ASSERT_EQ(first.open().has_value(), point == mutations);
+    for (uint64_t outcome = 0; outcome < 8; ++outcome) {
+      SCOPED_TRACE(fmt::format("step {} of {}, outcome {}", point, mutations, outcome));
+      LogOnDisk crashed = first.copy(outcome);
+      crashed.crash(outcome == 0 ? Unsynced::lost : outcome == 1 ? Unsynced::kept : Unsynced::mixed);
+      const auto log = crashed.must_open();
+      ASSERT_NE(log, nullptr);
+      ASSERT_EQ(without_times(log->producers()), known);
+    }
+  }
+  EXPECT_GT(mutations, 5u);
+}
+
+TEST(LogProducers, WithTheCanaryTheirRemovalMakesThemForgotten) {
+  for (const Canary canary : {Canary::none, Canary::removed_below_start}) {
+    LogOnDisk disk(19);
+    {
+      const auto log = disk.must_open();
+      for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i / 10), i)).has_value());
+      ASSERT_TRUE(sync(*log).ok());
+      ASSERT_TRUE(move_start(*log, Offset(25)).ok());
+      for (const std::string& path : snapshots_of(disk)) ASSERT_TRUE(disk.files().remove_file(path).ok());
+    }
+    const PlantedCanary planted(canary);
+    for (int life = 0; life < 2; ++life) {
+      disk.kill();
+      const auto log = disk.must_open();
+      EXPECT_EQ(log->producers().find(ProducerId(0)) != nullptr, life == 0 || canary == Canary::none);
+    }
+  }
+}
+
+// A follower's log may be cut below its end after it was opened.
+TEST(LogProducers, ATruncationAfterTheRemovalForgetsNobodyFromBelowTheStart) {
+  LogOnDisk disk(18);
+  {
+    const auto log = disk.must_open();
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(append(*log, batch_of(ProducerId(i / 10), i)).has_value());
+    ASSERT_TRUE(sync(*log).ok());
+    ASSERT_TRUE(move_start(*log, Offset(25)).ok());
+    for (const std::string& path : snapshots_of(disk)) ASSERT_TRUE(disk.files().remove_file(path).ok());
+  }
+  disk.kill();
+  const auto log = disk.must_open();
+  ASSERT_GT(log->segment_facts().front().base_offset, Offset(10));
+  ASSERT_TRUE(log->truncate_to(Offset(27)).ok());
+  EXPECT_NE(log->producers().find(ProducerId(0)), nullptr);
+  EXPECT_EQ(log->producers().find(ProducerId(2))->newest().next_offset(), Offset(27));
+}
+
 TEST(LogProducers, MemoryIsAccountedAndWhenItIsShortTheLongestIdleGo) {
   MetricsRegistry metrics;
   MemoryBudget budget(1 << 20);

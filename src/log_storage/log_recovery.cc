@@ -8,6 +8,8 @@
 #include "foundation/log.h"
 #include "foundation/sort_and_drop_doubles.h"
 #include "log_storage/aborted_rebuild.h"
+#include "log_storage/batch_walk.h"
+#include "log_storage/journal_replay.h"
 #include "log_storage/old_file_names.h"
 #include "log_storage/partition_folder.h"
 #include "log_storage/recovery_epochs.h"
@@ -49,6 +51,9 @@ class LogRecovery {
   Status settle_epochs();
   Status settle_checkpoint();
   Result<std::vector<std::unique_ptr<Segment>>> segments_below_start() const;
+  Status mend_below_start();
+  Status append_journaled(File& file, BatchScan& content, Offset limit) const;
+  Status rebuild_with_below_start();
   Status settle_producers();
 
   FileSystem& file_system_;
@@ -385,18 +390,59 @@ Result<std::vector<std::unique_ptr<Segment>>> LogRecovery::segments_below_start(
   return segments;
 }
 
+// A power cut may have taken from them what only a commit journal holds durably. Nothing is put back behind the log's
+// end, so they get it back here, for as long as they are needed.
+Status LogRecovery::mend_below_start() {
+  NARU_TRY_ASSIGN(const auto segments, segments_below_start());
+  for (const auto& segment : segments) {
+    NARU_TRY_ASSIGN(const auto file, segment->file());
+    NARU_TRY_ASSIGN(BatchScan content, scan_batches(file, segment->base_offset(), kNoLeaderEpoch,
+                                                    [](const BatchHeader& /*header*/, uint64_t /*position*/) {}));
+    NARU_TRY(file->truncate(content.valid_bytes));
+    NARU_TRY(append_journaled(*file, content, segment->end_offset()));
+  }
+  return Status();
+}
+
+Status LogRecovery::append_journaled(File& file, BatchScan& content, Offset limit) const {
+  for (const JournaledBatches& journaled : options_.journaled) {
+    for (const JournaledBatch& batch : journaled.batches) {
+      const ReplayTarget target{content.valid_end, content.last_epoch, promise_->truncations};
+      if (batch.end_offset > limit || decide(target, batch) != ReplayAction::append) continue;
+      Bytes bytes(batch.bytes);
+      NARU_TRY_ASSIGN(const size_t got, journaled.file->read_at(batch.position, bytes));
+      NARU_TRY(file.write_at(content.valid_bytes, BytesView(bytes).first(got)));
+      content.valid_bytes += got;
+      content.valid_end = batch.end_offset;
+      content.last_epoch = batch.leader_epoch;
+    }
+  }
+  return Status();
+}
+
+Status LogRecovery::rebuild_with_below_start() {
+  NARU_TRY_ASSIGN(auto segments, segments_below_start());
+  const size_t below = segments.size();
+  std::ranges::move(log_.segments, std::back_inserter(segments));
+  Status status = log_.producers->rebuild(segments);
+  log_.segments.clear();
+  std::ranges::move(std::span(segments).subspan(below), std::back_inserter(log_.segments));
+  return status;
+}
+
 // Last, because the batches are the truth, and now it is decided which ones there are.
 Status LogRecovery::settle_producers() {
   for (const std::string& path : leftovers_) NARU_TRY(file_system_.remove_file(path));
   LogProducers& producers = *log_.producers;
   if (!below_start_.empty() && !is_planted(Canary::producers_below_start)) {
-    // They may hold the last batches of a producer that no snapshot knows. Nothing was promised of them.
-    NARU_TRY_ASSIGN(auto segments, segments_below_start());
-    const size_t below = segments.size();
-    std::ranges::move(log_.segments, std::back_inserter(segments));
-    const Status status = producers.rebuild(segments);
-    log_.segments.clear();
-    std::ranges::move(std::span(segments).subspan(below), std::back_inserter(log_.segments));
+    // They may hold the last batches of a producer that no snapshot knows, and so may the journal, which is done with
+    // them when the log is open.
+    Status status = rebuild_with_below_start();
+    if (status.code() == ErrorCode::corrupt_data && !is_planted(Canary::journal_void_below_start)) {
+      NARU_TRY(mend_below_start());
+      status = rebuild_with_below_start();
+    }
+    if (status.ok()) return producers.store_before(log_.segments.front()->base_offset());
     if (status.code() != ErrorCode::corrupt_data) return status;
   }
   return producers.rebuild(log_.segments);

@@ -35,10 +35,7 @@ std::optional<std::string> ProducerMemory::missing_in(const ProducerState& state
 }
 
 Task<void> ProducerWatch::look() {
-  // A power cut leaves of the files less than the journal holds, which is void below the start.
-  const bool lose_journaled = plan_.faults.power_cuts && plan_.journal_bytes > 0;
-  const bool may_begin_anew = plan_.promise != Promise::durable || plan_.faults.disks_fail() || lose_journaled;
-  if (cluster_.is_alone() && may_begin_anew) co_return;
+  if (cluster_.is_alone() && plan_.promise != Promise::durable) co_return;
   for (const auto& broker : cluster_.brokers()) {
     if (!broker->running()) continue;
     for (const auto& partition : broker->broker().partitions().all()) co_await look_at(partition, broker->id());

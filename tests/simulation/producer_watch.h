@@ -42,8 +42,8 @@ class ProducerWatch {
 
   // A leader that knows what is committed remembers every producer of it, whoever led before. One that is alone
   // remembers those of what is durable: also if nothing but segments below the start of the log tells of them. Not with
-  // the loose rule, or a disk that fails, or power cuts and a journal, where nobody else can tell: a log that has lost
-  // its end up to a start which was moved there begins anew, and knows nobody.
+  // the loose rule, where nobody else can tell: a log that has lost its end up to a start which was moved there begins
+  // anew, and knows nobody.
   Task<void> look();
 
   const std::optional<std::string>& violation() const { return violation_; }
