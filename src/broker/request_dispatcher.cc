@@ -206,7 +206,21 @@ Task<ForwardedRequests::Answer> RequestDispatcher::answer(Origin origin, const k
                          .forwarded = *this,
                          .was_forwarded = origin.was_forwarded,
                          .given_up = {}};
-  Answer answered = co_await answer_here_or_forward(context, body);
+  Answer answered;
+  bool is_answered = false;
+  if (should_be_passed_on(row, context, body, settings_.max_frame_bytes)) {
+    auto forwarded = co_await services_.controller_link.forward(context);
+    if (!forwarded) {
+      context.given_up = std::move(forwarded).error();
+    } else if (*forwarded) {
+      answered = std::move(**forwarded);
+      is_answered = true;
+    }
+  }
+  if (!is_answered) {
+    answered.response = co_await row.handler(services_, context, body);
+    answered.throttle = quota.charge();
+  }
   Response& response = answered.response;
 
   if (response.close_as == ConnectionEnd::no_answer) tell_of_no_answer(context, response);
@@ -218,18 +232,6 @@ Task<ForwardedRequests::Answer> RequestDispatcher::answer(Origin origin, const k
   response.send_time = {.histogram = &metrics_.send_seconds(*header.api), .finished = now};
   if (slow_requests_.is_slow(times)) slow_requests_.observe(context.api.name, describe_client(context), times, now);
   co_return answered;
-}
-
-Task<ForwardedRequests::Answer> RequestDispatcher::answer_here_or_forward(RequestContext& context,
-                                                                          kafka::WireReader& body) {
-  const HandlerRow& row = find_handler(context.api);
-  if (should_be_passed_on(row, context, body, settings_.max_frame_bytes)) {
-    auto forwarded = co_await services_.controller_link.forward(context);
-    if (forwarded && *forwarded) co_return std::move(**forwarded);
-    if (!forwarded) context.given_up = std::move(forwarded).error();
-  }
-  Response response = co_await row.handler(services_, context, body);
-  co_return Answer{.response = std::move(response), .throttle = context.quota.charge()};
 }
 
 }  // namespace naru

@@ -45,7 +45,6 @@ class RequestDispatcher final : public Door, public ForwardedRequests {
     bool was_forwarded = false;
   };
   Task<Answer> answer(Origin origin, const kafka::DecodedRequestHeader& header, kafka::WireReader& body);
-  Task<Answer> answer_here_or_forward(RequestContext& context, kafka::WireReader& body);
 
   void tell_of_no_answer(const RequestContext& context, const Response& response);
 
