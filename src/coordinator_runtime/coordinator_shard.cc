@@ -85,7 +85,9 @@ Status to_client(const Status& failed) {
 }
 
 bool is_long(size_t elements) {
-  return elements > CoordinatorShard::kElementsOnLoop && !is_planted(RequestCanary::long_steps_on_loops);
+  const bool on_loops =
+      is_planted(RequestCanary::long_steps_on_loops) || is_planted(RequestCanary::producer_ids_by_walk);
+  return elements > CoordinatorShard::kElementsOnLoop && !on_loops;
 }
 
 void tell(std::vector<UniqueFunction<void(const Status&)>> replies, const Status& status) {
