@@ -59,12 +59,14 @@ size_t run(Planner& planner, const MetadataImage& image) {
   return run(planner, image, puts);
 }
 
+const BrokerConfig kConfig = *make_broker_config({});  // planners keep a reference
+
 TEST(PlannerSteps, ItemsThatChangeNothingTakeStepsToo) {
   const MetadataBench bench(1);
   CreateTopicsRequest request{.validate_only = true};
   for (size_t i = 0; i < 10 * kItemsPerStep; ++i) request.topics.push_back({.name = fmt::format("t{}", i)});
   for (NewTopic& topic : request.topics) topic.partition_count = 1;
-  CreateTopicsPlanner planner(std::move(request), *make_broker_config({}), 0);
+  CreateTopicsPlanner planner(std::move(request), kConfig, 0);
   EXPECT_EQ(run(planner, bench.image()), 10U);
   for (const auto& result : planner.take_results()) EXPECT_TRUE(result.status.ok()) << result.status.to_string();
 }
@@ -76,7 +78,7 @@ TEST(PlannerSteps, WhatEarlierStepsHaveOnlyValidatedCounts) {
   for (size_t i = 0; i < kItemsPerStep; ++i) request.topics.push_back({.name = fmt::format("t{}", i)});
   request.topics.push_back({.name = "a_b"});
   for (NewTopic& topic : request.topics) topic.partition_count = 1;
-  CreateTopicsPlanner planner(std::move(request), *make_broker_config({}), 0);
+  CreateTopicsPlanner planner(std::move(request), kConfig, 0);
   EXPECT_EQ(run(planner, bench.image()), 2U);
   EXPECT_EQ(planner.take_results().back().status.code(), ErrorCode::invalid_topic_exception);
 }
@@ -87,7 +89,7 @@ TEST(PlannerSteps, ThousandsOfPartitionsAreAddedToFewTopicsAtATime) {
   for (uint64_t i = 0; i < 20; ++i) {
     request.topics.push_back({.name = fmt::format("t{}", i), .partition_count = 1, .id = Uuid{8, i}});
   }
-  CreateTopicsPlanner create(std::move(request), *make_broker_config({}), 0);
+  CreateTopicsPlanner create(std::move(request), kConfig, 0);
   bench.run(create);
   std::vector<MorePartitions> items;
   for (int i = 0; i < 20; ++i) items.push_back({.topic = fmt::format("t{}", i), .count = 6000});
