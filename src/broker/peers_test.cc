@@ -45,8 +45,7 @@ class PeersTest : public testing::Test {
     });
   }
 
-  const Bytes frame_ =
-      kafka::encode_request_frame(kafka::CreateTopicsRequest(), kVersion, kClientsId, "client").bytes;
+  const Bytes frame_ = kafka::encode_request_frame(kafka::CreateTopicsRequest(), kVersion, kClientsId, "client").bytes;
   const SharedBytes request_{Bytes(frame_.begin() + sizeof(int32_t), frame_.end())};
 
   SimulatedWorld world_{1};
@@ -93,12 +92,12 @@ TEST_F(PeersTest, WhatTheControllerDoesNotAnswerClosesTheConnectionOfTheCaller) 
 
 TEST_F(PeersTest, ABrokerOfAnOlderVersionGetsTheRequestAlone) {
   make_older();
-  broker_.on(kafka::ApiKey::create_topics, [](const client::FakeBroker::Request& request) {
-    return request.answer(kafka::CreateTopicsResponse());
-  });
+  broker_.on(kafka::ApiKey::create_topics,
+             [](const client::FakeBroker::Request& request) { return request.answer(kafka::CreateTopicsResponse()); });
   const auto answer = forward(1);
   ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
-  EXPECT_EQ(std::get<Bytes>(answer->response.chunks.front()), answer_to_client()) << "with the id that its client chose";
+  EXPECT_EQ(std::get<Bytes>(answer->response.chunks.front()), answer_to_client())
+      << "with the id that its client chose";
 }
 
 TEST_F(PeersTest, AConnectionThatIsBeingMadeDoesNotHoldUpTheEnd) {

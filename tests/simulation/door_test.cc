@@ -238,7 +238,8 @@ TEST_F(DoorTest, ARequestThatCannotBeDecodedEndsTheConnectionOfItsCallerAlone) {
     const auto closed = co_await malformed->call<kafka::MetadataResponse>(kafka::MetadataRequest(), 9, 10s);
     EXPECT_FALSE(closed.has_value());
     const auto next = co_await connect(other, kClients);
-    EXPECT_EQ(co_await create_topic(*next, "orders"), ErrorCode::none) << "over the same connection between the brokers";
+    EXPECT_EQ(co_await create_topic(*next, "orders"), ErrorCode::none)
+        << "over the same connection between the brokers";
     next->close();
   });
 }
