@@ -66,7 +66,7 @@ TEST(Strand, ContinuationMayDestroyTheStrandThatCausedIt) {
   EXPECT_EQ(strand, nullptr);
 }
 
-// What a thread takes along that hands a strand over: the rest of the event, for whoever calls the function.
+// A thread that hands a strand over keeps the rest of the event as a function, which another thread calls.
 struct Carried final : StrandEvent {
   Carried() {
     run = [](StrandEvent* self) { static_cast<Carried*>(self)->is_carried = true; };

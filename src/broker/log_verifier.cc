@@ -183,8 +183,10 @@ Task<void> LogVerifier::verify_suspects() {
     log_info("maintenance", "partition {}: the log is verified, because something in it seems to be damaged",
              hosted.partition->identity().to_string());
     co_await verify(hosted.partition);
+    const MonotonicTime now = parts_.seams.clock.now();
     const std::scoped_lock lock(mutex_);
-    if (!damaged_.contains(id)) whole_until_.insert_or_assign(id, parts_.seams.clock.now() + kTrust);
+    std::erase_if(whole_until_, [now](const auto& trusted) { return trusted.second <= now; });
+    if (!damaged_.contains(id)) whole_until_.insert_or_assign(id, now + kTrust);
   }
 }
 

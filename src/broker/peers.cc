@@ -77,7 +77,7 @@ Task<Result<ForwardedRequests::Answer>> Peers::forward(Peer peer, SharedBytes fr
                                           .port = caller.address.port,
                                           .software_name = caller.software.name,
                                           .software_version = caller.software.version};
-  NARU_CO_TRY_ASSIGN(auto answer, co_await (*connection)->template call<kafka::NaruForwardResponse>(request, timeout));
+  NARU_CO_TRY_ASSIGN(auto answer, co_await (*connection)->call<kafka::NaruForwardResponse>(request, timeout));
   if (answer.error_code != ErrorCode::none) {
     co_return ForwardedRequests::Answer{.response = close_connection(std::string(answer.error_message.value_or("")))};
   }

@@ -1,5 +1,5 @@
-// What one request asks of its caller's quotas: asked once, by whoever encodes the response or, where there is none, by
-// the dispatcher.
+// What one request asks of its caller's quotas: charged once, when the response is encoded or, where there
+// is no response, by the dispatcher.
 #pragma once
 
 #include <cstdint>

@@ -181,7 +181,8 @@ bool Connection::pay_for(size_t frame_bytes) {
   return !waiting_for_memory_;  // it may have been there after all
 }
 
-// Of a frame whose end is not known. Nobody waits while it holds a part: two such frames could wait for each other.
+// For a frame whose end is not known. It never waits for more memory while it holds some: two such frames could
+// deadlock.
 bool Connection::pay_for_more(size_t bytes) {
   auto lease = environment_.memory.reserve_now(MemoryAccount::request_bodies, bytes);
   if (lease) {

@@ -1,7 +1,6 @@
 // What the handlers of the group APIs share.
 #pragma once
 
-#include <coroutine>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "access/authorizer.h"
 #include "broker/broker_services.h"
 #include "broker/request_context.h"
+#include "broker/turns.h"
 #include "consumer_groups/group_messages.h"
 #include "coordinator_runtime/coordinator_shard.h"
 #include "foundation/request_canary.h"
@@ -26,19 +26,11 @@ inline Bytes to_owned(BytesView bytes) {
 
 // What a large request says, or its answer, is taken apart in one piece: not on a loop. `elements`: of its lists.
 // Requests that large are not pipelined, so their order is not kept.
-inline auto off_the_loop_if_large(const BrokerServices& services, const RequestContext& context, size_t elements = 0) {
-  struct Awaiter {
-    Scheduler& scheduler;
-    bool is_large;
-    bool await_ready() const { return !is_large; }
-    void await_suspend(std::coroutine_handle<> coroutine) const {
-      scheduler.run_blocking([coroutine] { coroutine.resume(); });
-    }
-    void await_resume() const {}
-  };
+inline Turns::ToWorker off_the_loop_if_large(const BrokerServices& services, const RequestContext& context,
+                                             size_t elements = 0) {
   constexpr size_t kLarge = 256 * 1024;
   const bool is_large = context.frame.size() >= kLarge || elements > CoordinatorShard::kElementsOnLoop;
-  return Awaiter{services.scheduler, is_large && !is_planted(RequestCanary::long_steps_on_loops)};
+  return {services.scheduler, is_large && !is_planted(RequestCanary::long_steps_on_loops)};
 }
 
 // group_authorization_failed, or none.

@@ -157,8 +157,8 @@ class ConsumerGroups {
   void replace_member(const std::string& group_id, const std::string& old_id, const std::string& new_id,
                       CoordinatorOutcome& outcome);
   void erase_member_records(const std::string& group_id, const std::string& member_id, CoordinatorOutcome& outcome);
-  // Whoever they are: their partitions are free, and the others will get them. Each is a member. One epoch for all:
-  // what begins one looks at the whole group.
+  // All of them are members, static ones included; their partitions go to the others. One epoch for all of them,
+  // because beginning one looks at the whole group.
   void remove_members(const std::string& group_id, const std::vector<std::string>& member_ids, WallTimeMs now,
                       CoordinatorOutcome& outcome);
   void note_if_all_classic(const std::string& group_id);
